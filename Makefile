@@ -1,0 +1,74 @@
+# Each target does its own set-up: the virtual environment, what it needs in there, and for `test` a browser.
+#   make install   the library and its command line      make lint    style, types, architecture
+#   make demo      the main job on the sample traces     make bench   time and memory on large inputs
+#   make app       the app on the sample traces          make docs    regenerate the column reference
+#   make test      all tests
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.PHONY: install demo app test lint bench docs chromium
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+WITH := install --constraint constraints.txt
+
+# The first Python that runs and is new enough; `make PYTHON=/path/to/python3.12 ...` overrides it.
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; do \
+	if $$p -c '$(NEW_ENOUGH)' 2>/dev/null; then echo $$p; break; fi; done)
+
+install: $(VENV)/.install
+
+demo: $(VENV)/.install
+	$(BIN)/tprof demo
+
+app: $(VENV)/.app
+	$(BIN)/tprof app
+
+test: $(VENV)/.test chromium
+	$(BIN)/python -m pytest -q
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.install
+	$(BIN)/python benchmarks/cold_start.py
+
+docs: $(VENV)/.install
+	$(BIN)/python docs/make_columns.py
+
+# ---- set-up: a stamp per set of dependencies, so that a second run is quick
+
+$(BIN)/python:
+	@if [ -z "$(PYTHON)" ]; then echo "tprof needs Python 3.11 or newer; name one with make PYTHON=..." >&2; exit 1; fi
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.install: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) $(WITH) --upgrade pip
+	$(PIP) $(WITH) --editable .
+	@touch $@
+
+$(VENV)/.app: $(VENV)/.install
+	$(PIP) $(WITH) --editable '.[app]'
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.app
+	$(PIP) $(WITH) --group test
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.app
+	$(PIP) $(WITH) --group lint
+	@touch $@
+
+# Debian's Chromium for the browser test, which is skipped where there is none.
+chromium:
+	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		{ apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium >/dev/null; } \
+		|| echo "Chromium could not be installed: the browser test will be skipped" >&2; \
+	fi

@@ -1,0 +1,99 @@
+"""What recording adds to a warm Triton launch, on the stub driver: plain and autotuned, by NVTX tool or none.
+
+    python benchmarks/launch_overhead.py [--blocks 100] [--launches 200]
+
+CPU time of the launching thread; differences of minima over interleaved blocks, since a machine is noisy upwards only. To see the cost with an
+NVTX tool attached, set NVTX_INJECTION64_PATH to one (the tests build a small one). Needs torch, triton and nvtx.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+GOAL_NS = 2000
+
+
+def main() -> None:
+    """Print one line per kind of launch."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--blocks", type=int, default=100)
+    parser.add_argument("--launches", type=int, default=200)
+    options = parser.parse_args()
+    os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
+    with tempfile.TemporaryDirectory() as scratch:
+        os.environ["TRITON_CACHE_DIR"] = str(Path(scratch) / "cache")
+        measure_all(Path(scratch), options.blocks, options.launches)
+
+
+def measure_all(scratch: Path, blocks: int, launches: int) -> None:
+    """Measure plain and autotuned launches, shapes read once and always."""
+    import triton
+    from support import record_kernels as kernels  # tests/ is on the path: see the last lines
+
+    tool = "an NVTX tool" if os.environ.get("NVTX_INJECTION64_PATH") else "no NVTX tool"
+    print(f"triton {triton.__version__}, {tool}: ns per warm launch")
+    for name, make in (("plain", plain), ("autotuned", autotuned)):
+        for shapes in ("first", "always"):
+            off, on = interleaved(partial(make, kernels), scratch / f"{name}-{shapes}", shapes, blocks, launches)
+            verdict = "within" if on - off <= GOAL_NS else "over"
+            print(f"  {name:9} shapes={shapes:6}  off {off:5.0f}  on {on:5.0f}  adds {on - off:5.0f}  ({verdict} 2 us)")
+
+
+def plain(kernels: object) -> Callable[[], None]:
+    """A launch of a @triton.jit function."""
+    import torch
+
+    x, o = torch.ones(1024), torch.empty(1024)
+    launch = kernels.add[(8,)]
+    return lambda: launch(x, x, o, 1024, B=128)
+
+
+def autotuned(kernels: object) -> Callable[[], None]:
+    """A launch through `triton.autotune`."""
+    import torch
+
+    x, o = torch.ones(1024), torch.empty(1024)
+    launch = kernels.tuned((128, 0, 4), (256, 0, 4))[lambda meta: (1024 // meta["B"],)]
+    return lambda: launch(x, o, 1024)
+
+
+def interleaved(
+    make: Callable[[], Callable[[], None]], out: Path, shapes: str, blocks: int, launches: int
+) -> tuple[float, float]:
+    """Least ns per launch without and with recording; each block with recording is a `trace` of its own."""
+    from tprof.record import trace
+    from tprof.testing.stub import stub_driver
+
+    off, on = [], []
+    with stub_driver() as driver:
+        driver.keep_launches = False
+        call = make()
+        call()
+        for _ in range(blocks):
+            off.append(timed(call, launches))
+            with trace(out, shapes=shapes):
+                call()
+                on.append(timed(call, launches))
+    return min(off), min(on)
+
+
+def timed(call: Callable[[], None], launches: int) -> float:
+    """Ns per call."""
+    begin = time.thread_time_ns()
+    for _ in range(launches):
+        call()
+    return (time.thread_time_ns() - begin) / launches
+
+
+if __name__ == "__main__":
+    import sys
+
+    root = Path(__file__).resolve().parents[1]
+    sys.path[:0] = [str(root), str(root / "tests")]
+    main()

@@ -1,0 +1,64 @@
+"""What only a real process shows: streams, pipes, terminals, start-up time."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RUN = [sys.executable, "-m", "tprof"]
+
+
+def run(root: Path, *arguments: object, **more: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    command = [*RUN, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, **more)
+
+
+def test_stdout_is_the_result_and_nothing_else(root: Path, nsight: Path) -> None:
+    done = run(root, "summary", nsight, "-f", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["devices"][0]["idle_ns"] == 24182048220
+
+
+def test_a_closed_pipe_is_quiet(root: Path, nsight: Path) -> None:
+    for verb in ("summary --format markdown", "kernels --format csv", "idle"):
+        command = [*RUN, *verb.split(), str(nsight)]
+        read, write = os.pipe()
+        os.close(read)
+        environment = {**os.environ, "PYTHONPATH": str(root)}
+        done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, env=environment, check=False)
+        os.close(write)
+        assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_parquet_does_not_go_to_a_terminal(root: Path, small: Path) -> None:
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    command = [*RUN, "kernels", str(small), "-f", "parquet"]
+    done = subprocess.run(command, stdout=theirs, stderr=subprocess.PIPE, text=True, env=environment, check=False)
+    os.close(theirs)
+    os.close(ours)
+    assert done.returncode == 2
+    assert "-o" in done.stderr
+
+
+def test_parquet_goes_through_a_pipe(root: Path, small: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run(
+        [*RUN, "kernels", str(small), "-f", "parquet"], capture_output=True, env=environment, check=True
+    )
+    assert done.stdout[:4] == done.stdout[-4:] == b"PAR1"
+
+
+def test_help_imports_no_table_library(root: Path) -> None:
+    heavy = {"numpy", "pandas", "pyarrow", "jinja2", "streamlit", "torch"}
+    code = f"import sys; from tprof.cli import main; main(['-h']); print({heavy!r} & {{*sys.modules}}, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True)
+    assert done.stderr.strip() == "set()"

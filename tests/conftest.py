@@ -1,0 +1,43 @@
+"""Fixtures that every test may use: where the shared cases, the samples and the checkout are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _shared(variable: str, default: str) -> Path:
+    path = Path(os.environ.get(variable) or ROOT / default).resolve()
+    if not path.is_dir():
+        pytest.skip(
+            f"{variable} is not set and {default} is absent; the test needs recordings that the repository lacks"
+        )
+    return path
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The checkout."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def cases() -> Path:
+    """Small odd inputs with their expected readings: `TPROF_CASES`, else `../shared/cases`."""
+    return _shared("TPROF_CASES", "../shared/cases")
+
+
+@pytest.fixture(scope="session")
+def traces() -> Path:
+    """Large real recordings: `TPROF_TRACES`, else the folder `traces` beside the cases."""
+    return _shared("TPROF_TRACES", str(Path(os.environ.get("TPROF_CASES") or "../shared/cases") / "../traces"))
+
+
+@pytest.fixture(scope="session")
+def sample_traces() -> Path:
+    """The small real recordings of the repository."""
+    return ROOT / "sample_traces"

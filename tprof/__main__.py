@@ -1,0 +1,7 @@
+"""`python -m tprof`."""
+
+import sys
+
+from tprof.cli import main
+
+sys.exit(main())

@@ -1,0 +1,123 @@
+"""Several recordings as one trace on one clock: the first one's, the others shifted by their UTC epochs.
+
+Every row keeps its identity: threads and ordinals of two recordings are never merged, devices only where a UUID says
+that they are the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from tprof.errors import UsageError
+from tprof.events import TABLES, Note
+from tprof.intervals import NONE
+from tprof.model import Trace, ints, nullable, table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# Columns that point to rows of another table, by table.
+_POINTERS = {
+    "host": {"thread": "threads", "parent": "host", "request": "host"},
+    "device": {"device": "devices", "launch": "host"},
+    "spans": {"thread": "threads"},
+    "candidates": {"thread": "threads"},
+    "compiles": {"thread": "threads", "candidate": "candidates"},
+    "devices": {"source": "sources"},
+}
+
+
+def combine(traces: Sequence[Trace]) -> Trace:
+    """One trace of all rows.
+
+    Raises:
+        UsageError: there is nothing to combine.
+    """
+    if not traces:
+        raise UsageError("no trace was given; name a file or a directory of traces")
+    if len(traces) == 1:
+        return traces[0]
+    named = [_with_host(t) for t in traces]
+    epoch = next((t.epoch_ns for t in named if t.epoch_ns is not None), None)
+    shifted = [_shift(t, 0 if t.epoch_ns is None or epoch is None else t.epoch_ns - epoch) for t in named]
+    parts = _renumbered(shifted)
+    tables = {name: pa.concat_tables([p[name] for p in parts]).unify_dictionaries() for name in TABLES}
+    notes = tuple(n for t in traces for n in t.notes) + _clock_notes(traces)
+    joined = Trace(**tables, epoch_ns=epoch, notes=notes, meta={"sources": [dict(t.meta) for t in traces]})
+    return _merge_devices(joined)
+
+
+def _with_host(trace: Trace) -> Trace:
+    """Name the machine after the source where it is not known, so that equal process ids stay apart."""
+    path = trace.sources["path"][0].as_py()
+    tables = {}
+    for name in ("processes", "threads", "devices"):
+        data: pa.Table = getattr(trace, name)
+        hosts = [h or path for h in data["host"].to_pylist()]
+        tables[name] = data.set_column(
+            data.schema.get_field_index("host"), data.schema.field("host"), pa.array(hosts, pa.string())
+        )
+    return replace(trace, **tables)
+
+
+def _shift(trace: Trace, offset: int) -> Trace:
+    """The same trace with every time moved by `offset` ns."""
+    if not offset:
+        return trace
+    tables = {}
+    for name in ("host", "device", "spans", "candidates", "compiles"):
+        data: pa.Table = getattr(trace, name)
+        for column in ("start_ns", "end_ns"):
+            position = data.schema.get_field_index(column)
+            data = data.set_column(position, data.schema.field(column), pa.array(ints(data, column) + offset))
+        tables[name] = data
+    return replace(trace, **tables)
+
+
+def _renumbered(traces: Sequence[Trace]) -> list[dict[str, pa.Table]]:
+    """Tables of each trace with its row pointers moved behind the rows of those before it."""
+    rows = dict.fromkeys(TABLES, 0)
+    parts = []
+    for trace in traces:
+        tables = {name: getattr(trace, name) for name in TABLES}
+        for name, pointers in _POINTERS.items():
+            for column, target in pointers.items():
+                tables[name] = _offset(tables[name], column, rows[target])
+        parts.append(tables)
+        for name in TABLES:
+            rows[name] += getattr(trace, name).num_rows
+    return parts
+
+
+def _offset(data: pa.Table, column: str, by: int) -> pa.Table:
+    field = data.schema.field(column)
+    values = ints(data, column)
+    moved = np.where(values == NONE, NONE, values + by)
+    return data.set_column(data.schema.get_field_index(column), field, nullable(moved).cast(field.type))
+
+
+def _clock_notes(traces: Sequence[Trace]) -> tuple[Note, ...]:
+    lost = [t.sources["path"][0].as_py() for t in traces if t.epoch_ns is None]
+    message = "the source does not say when its clock began; its times are not aligned with the other sources'"
+    return tuple(Note("no-epoch", message, 1, path) for path in lost)
+
+
+def _merge_devices(trace: Trace) -> Trace:
+    """Make rows with one UUID on one host one device."""
+    devices = trace.devices.to_pylist()
+    first: dict[tuple[str, str], int] = {}
+    target = [first.setdefault((d["host"], d["uuid"]), i) if d["uuid"] else i for i, d in enumerate(devices)]
+    if target == list(range(len(devices))):
+        return trace
+    kept = sorted(set(target))
+    place = np.array([kept.index(t) for t in target], np.int32)
+    device = trace.device
+    position = device.schema.get_field_index("device")
+    device = device.set_column(position, device.schema.field("device"), pa.array(place[ints(device, "device")]))
+    return replace(
+        trace, device=device, devices=table("devices", {c: [devices[i][c] for i in kept] for c in devices[0]})
+    )

@@ -1,0 +1,60 @@
+"""Launch to device event: the host call that enqueued each piece of device work, by correlation id within a process.
+
+One graph launch owns many kernels. Runtime and driver rows of one call share an id: the outermost wins. Ids of two
+processes never meet. A device event whose call was not recorded stays unlinked (null) and is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tprof.align.calls import ENQUEUES, NOT_A_CALL, call_classes
+from tprof.events import Note
+from tprof.intervals import NONE
+from tprof.model import Trace, ints, nullable
+
+
+def link_launches(trace: Trace) -> Trace:
+    """Fill `device.launch` with rows of `host`."""
+    launch = find_launches(trace)
+    device = trace.device
+    position = device.schema.get_field_index("launch")
+    device = device.set_column(position, device.schema.field("launch"), nullable(launch))
+    unlinked = int((launch == NONE).sum())
+    notes = trace.notes
+    if unlinked:
+        message = (
+            f"{unlinked} of {len(launch)} device events have no recorded launch; idle time before them is unattributed"
+        )
+        notes = (*notes, Note("unlinked", message, unlinked, _first_source(trace)))
+    return replace(trace, device=device, notes=notes)
+
+
+def find_launches(trace: Trace) -> np.ndarray:
+    """Row of `host` per device event, -1 where there is none; shape (device rows,)."""
+    kind = call_classes(trace.host)
+    correlation = ints(trace.host, "correlation")
+    rows = np.flatnonzero((kind != NOT_A_CALL) & (correlation > 0))
+    pid, start, end = (ints(trace.host, c)[rows] for c in ("pid", "start_ns", "end_ns"))
+    pids = np.unique(np.concatenate([pid, ints(trace.device, "pid")]))
+    key = _key(pids, pid, correlation[rows])
+    order = np.lexsort((-end, start, ~np.isin(kind[rows], ENQUEUES), key))
+    key, rows = key[order], rows[order]
+    wanted = _key(pids, ints(trace.device, "pid"), ints(trace.device, "correlation"))
+    place = np.searchsorted(key, wanted, side="left")
+    if not len(key):
+        return np.full(len(wanted), NONE)
+    found = (place < len(key)) & (key[np.minimum(place, len(key) - 1)] == wanted)
+    found &= ints(trace.device, "correlation") > 0
+    return np.where(found, rows[np.minimum(place, len(key) - 1)], NONE)
+
+
+def _key(pids: np.ndarray, pid: np.ndarray, correlation: np.ndarray) -> np.ndarray:
+    """Process and correlation id in one integer; ids are at most 48 bits long."""
+    return (np.searchsorted(pids, pid) << 48) | (correlation & 0xFFFF_FFFF_FFFF)
+
+
+def _first_source(trace: Trace) -> str:
+    return trace.sources["path"][0].as_py() if trace.sources.num_rows else ""

@@ -1,0 +1,62 @@
+"""User ranges: which rows are ranges, which match a pattern, and which event lies in which (parents)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tprof.align.calls import is_kind
+from tprof.intervals import NONE, innermost, parents
+from tprof.model import Trace, codes, ints, nullable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+# A unit of latency, if the user names none: tried in this order, the first that matches anything is taken.
+DEFAULT_REQUESTS = (("request*",), ("ProfilerStep*",))
+
+
+def match_ranges(trace: Trace, patterns: Iterable[str]) -> np.ndarray:
+    """Rows of `host` that are user ranges and whose name matches a glob, in row order."""
+    code, names = codes(trace.host, "name")
+    wanted = [i for i, name in enumerate(names) if any(fnmatchcase(name, p) for p in patterns)]
+    return np.flatnonzero(np.isin(code, wanted) & is_kind(trace.host, "range", "startend"))
+
+
+def request_rows(trace: Trace, patterns: Sequence[str] = ()) -> np.ndarray:
+    """Rows of `host` that are requests: by the given globs, else by the default names."""
+    if patterns:
+        return match_ranges(trace, patterns)
+    return next((rows for group in DEFAULT_REQUESTS if len(rows := match_ranges(trace, group))), np.zeros(0, np.int64))
+
+
+def by_thread(thread: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """(thread, rows) for every thread that has rows, rows in their given order."""
+    order = np.argsort(thread, kind="stable")
+    cuts = np.flatnonzero(np.diff(thread[order])) + 1
+    for rows in np.split(order, cuts):
+        if len(rows):
+            yield int(thread[rows[0]]), rows
+
+
+def add_parents(trace: Trace) -> Trace:
+    """Fill `host.parent`: the innermost op, python frame or nesting range around each event on its thread."""
+    host = trace.host
+    containers, calls = (
+        np.flatnonzero(is_kind(host, "op", "python", "range")),
+        np.flatnonzero(is_kind(host, "runtime", "driver")),
+    )
+    start, end, thread = (ints(host, c) for c in ("start_ns", "end_ns", "thread"))
+    out = np.full(host.num_rows, NONE)
+    for on, at in by_thread(thread[containers]):
+        rows = containers[at]
+        above = parents(start[rows], end[rows])
+        out[rows] = np.where(above == NONE, NONE, rows[above])
+        here = calls[thread[calls] == on]
+        around = innermost(start[rows], end[rows]).at(start[here])
+        out[here] = np.where(around == NONE, NONE, rows[around])
+    position = host.schema.get_field_index("parent")
+    return replace(trace, host=host.set_column(position, host.schema.field("parent"), nullable(out)))

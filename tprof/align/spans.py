@@ -1,0 +1,186 @@
+"""Cold spans: for every thread and instant at most one phase, recorded or inferred, the innermost cold one winning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tprof.align.infer.run import benchmark_kernel
+from tprof.align.recorded import cold_events
+from tprof.events import COLD_PHASES, PHASES
+from tprof.intervals import NONE, clip, innermost
+from tprof.model import Trace, ints, labels, nullable, table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from tprof.align.infer import Inference
+    from tprof.align.infer.thread import FirstUse, ThreadView
+    from tprof.align.recorded import ColdEvents
+
+
+def add_spans(trace: Trace, found: Inference, phases: Mapping[str, str]) -> Trace:
+    """Fill `spans`, `candidates` and `compiles`."""
+    spans = _spans(trace, found, phases)
+    candidates, first = _candidates(trace, found)
+    return replace(trace, spans=spans, candidates=candidates, compiles=_compiles(spans, found, first))
+
+
+@dataclass
+class _Pool:
+    """Cold events of either basis, as columns."""
+
+    start: np.ndarray
+    end: np.ndarray
+    thread: np.ndarray
+    phase: np.ndarray
+    inferred: np.ndarray
+    evidence: np.ndarray
+    kernel: np.ndarray
+
+
+def _pool(trace: Trace, found: Inference, phases: Mapping[str, str]) -> _Pool:
+    """Inferred stretches as they show after painting, then recorded events: of two equal ones the record wins."""
+    parts = []
+    for thread, (layers, steps) in found.layers.items():
+        shown = np.flatnonzero(steps.value != NONE)
+        chosen = [layers[i] for i in steps.value[shown]]
+        parts.append((
+            steps.bounds[shown], steps.bounds[shown + 1], np.full(len(shown), thread),
+            np.array([PHASES.index(x.phase) for x in chosen], np.int64),
+            np.array([x.evidence for x in chosen], object), np.array([x.kernel for x in chosen], object),
+        ))  # fmt: skip
+    told = cold_events(trace, phases)
+    parts.append((told.start, told.end, told.thread, told.phase, told.name, _kernels(told, found)))
+    start, end, thread_of, phase, evidence, kernel = (np.concatenate(column) for column in zip(*parts, strict=True))
+    inferred = np.arange(len(start)) < len(start) - len(told.start)
+    return _Pool(start, end, thread_of, phase, inferred, evidence, kernel)
+
+
+def _kernels(told: ColdEvents, found: Inference) -> np.ndarray:
+    """Kernel of each recorded event: that of the inferred stretch of the same phase that it began in, or None."""
+    kernel = np.full(len(told.start), None, object)
+    for thread, (layers, steps) in found.layers.items():
+        rows = np.flatnonzero(told.thread == thread)
+        for row, i in zip(rows.tolist(), steps.at(told.start[rows]).tolist(), strict=True):
+            if i != NONE and PHASES.index(layers[i].phase) == told.phase[row]:
+                kernel[row] = layers[i].kernel
+    return kernel
+
+
+def _spans(trace: Trace, found: Inference, phases: Mapping[str, str]) -> pa.Table:
+    pool = _pool(trace, found, phases)
+    begin, finish, owner = [], [], []
+    # A range that the user mapped to a warm phase never hides something cold, so the two are made exclusive apart.
+    group = pool.thread * 2 + (pool.phase < len(COLD_PHASES))
+    for part in np.unique(group):
+        rows = np.flatnonzero(group == part)
+        steps = innermost(pool.start[rows], pool.end[rows])
+        shown = steps.value != NONE
+        begin.append(steps.bounds[:-1][shown])
+        finish.append(steps.bounds[1:][shown])
+        owner.append(rows[steps.value[shown]])
+    if not owner:
+        return table("spans")
+    who = np.concatenate(owner)
+    columns = {
+        "start_ns": np.concatenate(begin),
+        "end_ns": np.concatenate(finish),
+        "thread": pool.thread[who].astype(np.int32),
+        "phase": labels(pool.phase[who], PHASES),
+        "basis": labels(pool.inferred[who].astype(np.int32), ("recorded", "inferred")),
+        "kernel": pool.kernel[who].tolist(),
+        "evidence": pool.evidence[who].tolist(),
+    }
+    return table("spans", columns, len(who))
+
+
+def _candidates(trace: Trace, found: Inference) -> tuple[pa.Table, dict[int, int]]:
+    """The table, and the first row of each thread in it."""
+    busy = _busy_by_launch(trace)
+    rows: list[dict[str, object]] = []
+    first: dict[int, int] = {}
+    for view in found.views:
+        first[view.tokens.thread] = len(rows)
+        segments = found.segments[view.tokens.thread]
+        rows += [_candidate(view, i, busy, segments) for i in range(len(view.benchmarks))]
+    return table("candidates", {c: [row[c] for row in rows] for c in (rows[0] if rows else ())}, len(rows)), first
+
+
+def _candidate(view: ThreadView, index: int, busy: np.ndarray, segments: list[tuple[int, int]]) -> dict[str, object]:
+    benchmark, tokens = view.benchmarks[index], view.tokens
+    at = slice(benchmark.first, benchmark.last + 1)
+    launched = view.launches[at]
+    flush = launched & np.isin(tokens.op[at], benchmark.flush)
+    start = int(tokens.start[benchmark.first])
+    return {
+        "start_ns": start,
+        "end_ns": int(tokens.end[benchmark.last]),
+        "thread": tokens.thread,
+        "kernel": benchmark_kernel(view, index),
+        "basis": "inferred",
+        "repetitions": benchmark.repetitions,
+        "launches": int((launched & ~flush).sum()),
+        "device_ns": int(busy[tokens.row[at][launched & ~flush]].sum()),
+        "flush_ns": int(busy[tokens.row[at][flush]].sum()),
+        "graph_compile": any(low <= start < high for low, high in segments),
+    }
+
+
+def _busy_by_launch(trace: Trace) -> np.ndarray:
+    """Summed device time of what each host row enqueued, ns; shape (host rows,)."""
+    launch = ints(trace.device, "launch")
+    linked = launch != NONE
+    busy = np.zeros(trace.host.num_rows, np.int64)
+    np.add.at(busy, launch[linked], (ints(trace.device, "end_ns") - ints(trace.device, "start_ns"))[linked])
+    return busy
+
+
+_TOLD_APART = {
+    "compile_ns": "compile",
+    "cache_ns": "cache",
+    "launcher_build_ns": "launcher_build",
+    "module_load_ns": "module_load",
+}
+
+
+def _compiles(spans: pa.Table, found: Inference, first: dict[int, int]) -> pa.Table:
+    start, end, thread = (ints(spans, c) for c in ("start_ns", "end_ns", "thread"))
+    phase = np.array([PHASES.index(p) for p in spans["phase"].to_pylist()], np.int64)
+    rows = []
+    for on, uses in found.uses.items():
+        here = thread == on
+        for use in uses:
+            low, high = clip(start[here], end[here], use.start, use.end)
+            spent = np.bincount(phase[here], weights=high - low, minlength=len(PHASES)).astype(np.int64)
+            rows.append(_compile_row(on, use, spent, first[on]))
+    columns = {c: [row[c] for row in rows] for c in (rows[0] if rows else ())}
+    if rows:
+        columns["candidate"] = nullable(np.array(columns["candidate"], np.int64))
+    return table("compiles", columns, len(rows))
+
+
+def _compile_row(thread: int, use: FirstUse, spent: np.ndarray, first: int) -> dict[str, object]:
+    """One row; phases that a trace without load calls cannot tell apart stay null."""
+    by_phase: dict[str, int | None] = {column: int(spent[PHASES.index(phase)]) for column, phase in _TOLD_APART.items()}
+    if use.loads is None:
+        by_phase = {
+            column: by_phase[column] if column == "compile_ns" and not use.graph_compile else None
+            for column in by_phase
+        }
+    return {
+        "start_ns": use.start,
+        "end_ns": use.end,
+        "thread": thread,
+        "kernel": use.kernel,
+        "basis": "inferred",
+        "cache_hit": use.cache_hit,
+        "graph_compile": use.graph_compile,
+        "candidate": NONE if use.candidate == NONE else first + use.candidate,
+        "loads": use.loads,
+        **by_phase,
+    }

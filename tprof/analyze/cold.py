@@ -1,0 +1,174 @@
+"""Cold start: how much was compiled, looked up, built, loaded and tuned, for which kernel, and how we know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tprof.align.calls import LOAD, call_classes
+from tprof.analyze.result import Result, Row, source_rows
+from tprof.events import COLD_PHASES, PHASES, PURPOSES
+from tprof.intervals import covered
+from tprof.model import Trace, codes, ints
+
+if TYPE_CHECKING:
+    from tprof.analyze.attribution import Attribution
+    from tprof.analyze.options import Options
+
+_INCLUDED = ("cache", "launcher_build", "module_load")  # what `compile` holds where a trace cannot tell them apart
+
+
+def cold(attribution: Attribution, options: Options) -> Result:
+    """The cold start inside the window: totals, by phase, by kernel, by candidate, and the spans themselves."""
+    trace, window = attribution.trace, options.window or attribution.extent
+    spans = _spans(trace, window)
+    totals = cold_totals(attribution, window)
+    phases = [
+        {
+            "phase": p,
+            "includes": _includes(p, totals),
+            "ns": ns,
+            "spans": n,
+            "basis": b,
+            "of_window_share": ns / max(window[1] - window[0], 1),
+        }
+        for (p, b), (ns, n) in _by(spans, "phase", "basis").items()
+    ]
+    phases.sort(key=lambda row: -row["ns"])
+    for row in phases:
+        row["total_ns"] = row.pop("ns")
+    first_uses, candidates = (
+        [_placed(r, attribution) for r in _rows(trace, t, window)] for t in ("compiles", "candidates")
+    )
+    by_kernel = _kernels(spans, first_uses, candidates)[: options.top]
+    payload = {
+        "cold": totals,
+        "phases": phases,
+        "kernels": by_kernel,
+        "first_uses": first_uses,
+        "candidates": candidates,
+        "spans": spans,
+    }
+    tables = {"phases": phases, "kernels": by_kernel, "candidates": candidates, "first_uses": first_uses}
+    return Result("cold start", tables, payload, trace.notes, source_rows(trace))
+
+
+def cold_totals(attribution: Attribution, window: tuple[int, int]) -> Row:
+    """The `cold` part of `summary --format json`.
+
+    Times are thread time inside the window (two threads compiling at once count twice); `tuning_device_ns` is the
+    union of tuning executions per device. A null count cannot be known from the trace.
+    """
+    trace = attribution.trace
+    spans = _spans(trace, window)
+    by_phase = dict.fromkeys(COLD_PHASES, 0) | {p: ns for (p,), (ns, _) in _by(spans, "phase").items()}
+    uses = _rows(trace, "compiles", window)
+    told = [u for u in uses if u["cache_hit"] is not None]
+    loads = _module_loads(trace, window)
+    return {
+        "compiles": sum(u["cache_hit"] is False for u in told) if told else len(uses),
+        "disk_hits": sum(u["cache_hit"] is True for u in told) if told else None,
+        "module_loads": loads,
+        "candidates": len(_rows(trace, "candidates", window)),
+        **{f"{phase}_ns": by_phase[phase] for phase in COLD_PHASES},
+        "compile_includes": compile_includes(trace, window),
+        "tuning_device_ns": _tuning(trace, window),
+        "basis": "recorded" if spans and all(s["basis"] == "recorded" for s in spans) else "inferred",
+    }
+
+
+def compile_includes(trace: Trace, window: tuple[int, int]) -> list[str]:
+    """Phases that `compile` holds besides itself, because the trace cannot tell them apart."""
+    return list(_INCLUDED) if _rows(trace, "compiles", window) and _module_loads(trace, window) is None else []
+
+
+def _spans(trace: Trace, window: tuple[int, int]) -> list[Row]:
+    """Cold spans clipped to the window."""
+    rows = [
+        r
+        for r in trace.spans.to_pylist()
+        if r["end_ns"] > window[0] and r["start_ns"] < window[1] and r["phase"] in COLD_PHASES
+    ]
+    return [
+        {
+            "start_ns": max(r["start_ns"], window[0]),
+            "end_ns": min(r["end_ns"], window[1]),
+            "thread": thread_label(trace, r["thread"]),
+            "phase": r["phase"],
+            "basis": r["basis"],
+            "kernel": r["kernel"],
+            "evidence": r["evidence"],
+        }
+        for r in rows
+    ]
+
+
+def thread_label(trace: Trace, thread: int) -> str:
+    """`pid/tid`, with the thread's name where it has one."""
+    row = trace.threads.slice(thread, 1).to_pylist()[0]
+    return f"{row['pid']}/{row['tid']}" + (f" {row['name']}" if row["name"] else "")
+
+
+def _rows(trace: Trace, table: str, window: tuple[int, int]) -> list[Row]:
+    """Rows of `compiles` or `candidates` that end inside the window."""
+    rows = [
+        r
+        for r in getattr(trace, table).to_pylist()
+        if window[0] < r["end_ns"] <= window[1] or (r["end_ns"] == window[0] == r["start_ns"])
+    ]
+    return [{**r, "thread": thread_label(trace, r["thread"]), "wall_ns": r["end_ns"] - r["start_ns"]} for r in rows]
+
+
+def _placed(row: Row, attribution: Attribution) -> Row:
+    """With its begin counted from the first event of the trace, as `--window` takes it."""
+    return {"at_ns": row["start_ns"] - attribution.extent[0], **row}
+
+
+def _by(spans: list[Row], *keys: str) -> dict[tuple[Any, ...], tuple[int, int]]:
+    """Nanoseconds and number of spans by the given columns."""
+    found: dict[tuple[Any, ...], tuple[int, int]] = {}
+    for span in spans:
+        key = tuple(span[k] for k in keys)
+        ns, n = found.get(key, (0, 0))
+        found[key] = ns + span["end_ns"] - span["start_ns"], n + 1
+    return found
+
+
+def _includes(phase: str, totals: Row) -> str | None:
+    return ", ".join(totals["compile_includes"]) or None if phase == "compile" else None
+
+
+def _kernels(spans: list[Row], first_uses: list[Row], candidates: list[Row]) -> list[Row]:
+    """Cold time by the kernel that it was spent for; null is what no single kernel can be charged with."""
+    found: dict[str | None, Row] = {}
+    for (kernel, phase, basis), (ns, _) in _by(spans, "kernel", "phase", "basis").items():
+        row = found.setdefault(
+            kernel, {"kernel": kernel, "cold_ns": 0, **{f"{p}_ns": 0 for p in COLD_PHASES}, "basis": basis}
+        )
+        row[f"{phase}_ns"] += ns
+        row["cold_ns"] += ns
+        row["basis"] = basis if row["basis"] == basis else "inferred"
+    for kernel, row in found.items():
+        timed = [c for c in candidates if c["kernel"] == kernel]
+        row["first_uses"] = sum(u["kernel"] == kernel for u in first_uses)
+        row["candidates"] = len(timed)
+        row["tuning_device_ns"] = sum(c["device_ns"] + c["flush_ns"] for c in timed)
+    return sorted(found.values(), key=lambda row: -row["cold_ns"])
+
+
+def _module_loads(trace: Trace, window: tuple[int, int]) -> int | None:
+    """Module-load calls that began in the window; None where the producer records none."""
+    called = ints(trace.host, "start_ns")[call_classes(trace.host) == LOAD]
+    if not len(called):
+        return None if "torch" in trace.sources["format"].to_pylist() else 0
+    return int(((called >= window[0]) & (called < window[1])).sum())
+
+
+def _tuning(trace: Trace, window: tuple[int, int]) -> int:
+    """Union of tuning executions inside the window, summed over devices, ns."""
+    code, names = codes(trace.device, "purpose")
+    tuned = code == (names.index("tuning") if "tuning" in names else len(PURPOSES) + len(PHASES))
+    start, end, device = (ints(trace.device, c)[tuned] for c in ("start_ns", "end_ns", "device"))
+    start, end = np.clip(start, *window), np.clip(end, *window)
+    return sum(covered(start[device == d], end[device == d]) for d in np.unique(device).tolist())

@@ -1,0 +1,142 @@
+"""Kernels: how often, how long, who wrote them, who asked for them, and why they ran. One row per (name, purpose)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tprof.align.calls import is_kind
+from tprof.align.infer.tokens import device_ops
+from tprof.analyze.devices import chosen_devices
+from tprof.analyze.result import Result, source_rows
+from tprof.events import PATHS, PURPOSES
+from tprof.intervals import NONE
+from tprof.model import Trace, codes, ints, refine
+
+if TYPE_CHECKING:
+    from tprof.analyze.attribution import Attribution
+    from tprof.analyze.options import Options
+    from tprof.analyze.result import Row
+
+
+def kernels(attribution: Attribution, options: Options) -> Result:
+    """Rank what ran on the devices by summed device time.
+
+    A row's `shapes` counts distinct (grid, block, shared memory, bytes, input shapes where recorded); `origin` is the
+    operator or range around most of its launches; percentiles are of single executions, nearest rank.
+    """
+    rows = kernel_rows(attribution, options)
+    whole = sum(row["total_ns"] for row in rows)
+    for row in rows:
+        row["of_device_share"] = row["total_ns"] / whole if whole else 0.0
+    rows = rows[: options.top]
+    trace = attribution.trace
+    return Result("kernels", {"kernels": rows}, {"kernels": rows}, trace.notes, source_rows(trace))
+
+
+def kernel_rows(attribution: Attribution, options: Options) -> list[Row]:
+    """Rows of `kernels`, largest total first. An event belongs to the window in which it begins."""
+    trace = attribution.trace
+    chosen = _in_scope(trace, chosen_devices(attribution, options), options.window)
+    name, names = codes(trace.device, "name")
+    purpose, purposes = codes(trace.device, "purpose")
+    path, paths = codes(trace.device, "path")
+    key = refine(name[chosen].astype(np.int64), purpose[chosen])
+    duration = (ints(trace.device, "end_ns") - ints(trace.device, "start_ns"))[chosen]
+    groups = _Groups.of(key, duration)
+    origins = _most_common(key, _origin(trace)[chosen], groups.count)
+    origin_names = codes(trace.host, "name")[1]
+    shapes = _distinct(key, _shape(trace)[chosen], groups.count)
+    first = chosen[groups.first]
+    rows = [
+        {
+            "name": names[name[r]],
+            "path": paths[path[r]] if path[r] != NONE else PATHS[-1],
+            "origin": origin_names[origins[g]] if origins[g] != NONE else None,
+            "purpose": purposes[purpose[r]] if purpose[r] != NONE else PURPOSES[0],
+            **groups.figures(g),
+            "shapes": int(shapes[g]),
+        }
+        for g, r in enumerate(first.tolist())
+    ]
+    return sorted(rows, key=lambda row: (-row["total_ns"], row["name"], row["purpose"]))
+
+
+def _in_scope(trace: Trace, devices: list[int], window: tuple[int, int] | None) -> np.ndarray:
+    """Rows of `device` that a question is about."""
+    start, device = ints(trace.device, "start_ns"), ints(trace.device, "device")
+    chosen = np.isin(device, devices)
+    if window:
+        chosen &= (start >= window[0]) & (start < window[1])
+    return np.flatnonzero(chosen)
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Durations sorted within their group."""
+
+    first: np.ndarray  # first member of each group, in the order given
+    begin: np.ndarray
+    count: np.ndarray
+    duration: np.ndarray
+
+    @classmethod
+    def of(cls, key: np.ndarray, duration: np.ndarray) -> _Groups:
+        order = np.lexsort((duration, key))
+        found, begin, count = np.unique(key[order], return_index=True, return_counts=True)
+        first = np.full(len(found), len(key))
+        np.minimum.at(first, key, np.arange(len(key)))
+        return cls(first, begin, count, duration[order])
+
+    def figures(self, group: int) -> Row:
+        own = self.duration[self.begin[group] : self.begin[group] + self.count[group]]
+        n = len(own)
+        return {
+            "calls": n,
+            "total_ns": int(own.sum()),
+            "min_ns": int(own[0]),
+            "median_ns": int(own[(n - 1) // 2] + own[n // 2]) // 2,
+            "p99_ns": int(own[min(n - 1, -(-99 * n // 100) - 1)]),
+            "max_ns": int(own[-1]),
+        }
+
+
+def _origin(trace: Trace) -> np.ndarray:
+    """Name code of the operator or range that launched each device event, -1 for none; shape (device rows,)."""
+    name, _ = codes(trace.host, "name")
+    parent, launch = ints(trace.host, "parent"), ints(trace.device, "launch")
+    if not len(parent):
+        return np.full(len(launch), NONE)
+    frame = is_kind(trace.host, "python")
+    above = np.where(launch == NONE, NONE, parent[launch])
+    while len(above) and (skip := (above != NONE) & frame[above]).any():
+        above[skip] = parent[above[skip]]
+    return np.where(above == NONE, NONE, name[above] if len(name) else NONE)
+
+
+def _shape(trace: Trace) -> np.ndarray:
+    """What tells two launches of one kernel apart, as a code per device event."""
+    _, op = device_ops(trace)
+    shape, _ = codes(trace.host, "shape_key")
+    parent, launch = ints(trace.host, "parent"), ints(trace.device, "launch")
+    above = np.where(launch == NONE, NONE, parent[launch] if len(parent) else NONE)
+    asked = np.where(above == NONE, NONE, shape[above] if len(shape) else NONE)
+    return op.astype(np.int64) * (int(asked.max(initial=0)) + 2) + asked + 1
+
+
+def _most_common(key: np.ndarray, value: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Most frequent value of each group, shape (groups,)."""
+    pair = refine(key, value)
+    first, often = np.unique(pair, return_index=True, return_counts=True)[1:]
+    order = np.argsort(often, kind="stable")
+    out = np.full(len(count), NONE)
+    out[key[first[order]]] = value[first[order]]  # later writes win: the most frequent one stays
+    return out
+
+
+def _distinct(key: np.ndarray, value: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """Number of distinct values in each group, shape (groups,)."""
+    first = np.unique(refine(key, value), return_index=True)[1]
+    return np.bincount(key[first], minlength=len(count))

@@ -1,0 +1,24 @@
+"""What part of a trace a question is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Options:
+    """Limits of an analysis.
+
+    Attributes:
+        window: (start, end) in ns on the trace's clock; None for the whole trace.
+        ranges: globs of the ranges that are requests; empty for the default names.
+        devices: globs over device names or ids; empty for all.
+        ranks: ranks of a distributed job; empty for all.
+        top: rows of a ranked table; None for all.
+    """
+
+    window: tuple[int, int] | None = None
+    ranges: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    top: int | None = None

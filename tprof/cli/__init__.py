@@ -1,0 +1,5 @@
+"""The command line: one small module per verb. Results go to stdout, everything else to stderr."""
+
+from tprof.cli.entry import main
+
+__all__ = ["main"]

@@ -1,0 +1,103 @@
+"""`tprof doctor`: what this installation can do, and what stands in its way."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tprof import __version__
+from tprof.cli import output, question
+from tprof.cli.options import Ask, Force, OutFormat, Output
+from tprof.errors import DONE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+Row = dict[str, Any]
+OURS = "triton-tprof"
+_NEEDED = ("numpy", "pandas", "pyarrow", "adbc-driver-sqlite", "msgspec", "isal", "jinja2", "rich", "typer")
+_OPTIONAL = {
+    "torch": "needed to record, not to analyse",
+    "triton": "needed to record, not to analyse",
+    "nvtx": "needed to record, not to analyse",
+    "streamlit": "the app: pip install 'triton-tprof[app]'",
+    "plotly": "the app: pip install 'triton-tprof[app]'",
+}
+
+
+def doctor(format_: OutFormat = None, output_file: Output = None, force: Force = False) -> int:
+    """Versions, nsys, GPU, and what stands in the way."""
+    from tprof.analyze import Result  # noqa: PLC0415  keeps `--help` quick
+
+    ask = question.settled(Ask(format=format_, output=output_file, force=force))
+    output.check(ask)
+    rows = [*_python(), *_packages(), *other_tprof(metadata.distributions()), *_tools(), *_folders()]
+    output.write(ask, Result("doctor", {"checks": rows}, {"checks": rows}))
+    return DONE
+
+
+def _row(item: str, state: str, value: str | None, advice: str = "") -> Row:
+    """State: ok, missing (it is needed), absent (it is not), or conflict."""
+    return {"item": item, "state": state, "value": value, "advice": advice}
+
+
+def _python() -> Iterator[Row]:
+    yield _row("tprof", "ok", __version__)
+    yield _row("python", "ok", platform.python_version())
+
+
+def _packages() -> Iterator[Row]:
+    """Versions, from metadata alone: nothing is imported."""
+    for name in _NEEDED:
+        version = _version(name)
+        yield _row(name, "ok" if version else "missing", version, "" if version else f"reinstall {OURS}")
+    for name, why in _OPTIONAL.items():
+        version = _version(name)
+        yield _row(name, "ok" if version else "absent", version, "" if version else why)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def other_tprof(installed: Iterable[metadata.Distribution]) -> Iterator[Row]:
+    """PyPI's `tprof` is another project that installs a package of the same name: both together break each other.
+
+    Args:
+        installed: distributions to look through.
+    """
+    for found in installed:
+        name = (found.metadata["Name"] or "").lower().replace("_", "-")
+        files = found.files or ()
+        if name != OURS and (name == "tprof" or any(f.parts[:1] == ("tprof",) for f in files)):
+            advice = f"pip uninstall {name}, then reinstall {OURS}: both install the package tprof"
+            yield _row("another tprof", "conflict", f"{name} {found.version}", advice)
+
+
+def _tools() -> Iterator[Row]:
+    from tprof.read.nsys_cli import find_nsys  # noqa: PLC0415  keeps `--help` quick
+
+    nsys = [str(path) for path in find_nsys()]
+    yield _row(
+        "nsys",
+        "ok" if nsys else "absent",
+        ", ".join(nsys) or None,
+        "" if nsys else "only needed to read .nsys-rep; .sqlite exports are read without it",
+    )
+    smi = shutil.which("nvidia-smi")
+    yield _row("NVIDIA GPU", "ok" if smi else "absent", smi, "" if smi else "only needed to record")
+
+
+def _folders() -> Iterator[Row]:
+    given = os.environ.get("TPROF_CACHE_DIR")
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    yield _row(
+        "cache folder", "ok", str(Path(given) if given else base / "tprof"), "" if given else "TPROF_CACHE_DIR moves it"
+    )

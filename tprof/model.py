@@ -1,0 +1,171 @@
+"""A `Trace`: a few Arrow tables that obey the schema of `events`, what the producer said of itself, and warnings.
+
+Nothing here computes. Readers build one with `table(...)` per table; transforms return a changed copy with
+`dataclasses.replace`. Inside tprof, columns are taken as numpy arrays (`ints`, `codes`); users get DataFrames.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from tprof.events import TABLES, Column, Note
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pandas as pd
+
+_TYPES = {
+    "int64": pa.int64(),
+    "int32": pa.int32(),
+    "float64": pa.float64(),
+    "bool": pa.bool_(),
+    "string": pa.string(),
+    "label": pa.dictionary(pa.int32(), pa.string()),
+    "int3": pa.list_(pa.int32(), 3),
+}
+NULL = -1  # what `ints` and `codes` show for a null
+
+
+def schema(name: str) -> pa.Schema:
+    """Arrow schema of one of `events.TABLES`."""
+    return pa.schema([pa.field(c.name, _TYPES[c.dtype], nullable=c.nullable) for c in TABLES[name]])
+
+
+def table(name: str, columns: Mapping[str, object] | None = None, rows: int | None = None) -> pa.Table:
+    """Build one table of the schema.
+
+    Args:
+        name: key of `events.TABLES`.
+        columns: numpy arrays, Arrow arrays, lists, or a scalar for every row; a missing nullable column is all null.
+        rows: number of rows; needed only where no column has a length.
+
+    Raises:
+        ValueError: a column that the schema does not have, or a required one that is missing.
+    """
+    given = dict(columns or {})
+    if unknown := set(given) - {c.name for c in TABLES[name]}:
+        raise ValueError(f"table {name} has no column {sorted(unknown)}")
+    if rows is None:
+        rows = next((len(v) for v in given.values() if hasattr(v, "__len__") and not isinstance(v, str)), 0)
+    arrays = [_column(name, c, given.get(c.name), rows) for c in TABLES[name]]
+    return pa.Table.from_arrays(arrays, schema=schema(name))
+
+
+def _column(table_name: str, column: Column, value: Any, rows: int) -> pa.Array | pa.ChunkedArray:
+    kind = _TYPES[column.dtype]
+    if value is None:
+        if not column.nullable and rows:
+            raise ValueError(f"table {table_name} needs column {column.name}")
+        return pa.nulls(rows, kind)
+    if isinstance(value, (pa.Array, pa.ChunkedArray)):
+        return value if value.type == kind else value.cast(kind)
+    if isinstance(value, (str, int, bool)):
+        if column.dtype == "label":
+            return labels(np.zeros(rows, np.int32), [str(value)])
+        return pa.array([value] * rows, kind) if isinstance(value, str) else pa.array(np.full(rows, value), kind)
+    if column.dtype == "label" and not isinstance(value, np.ndarray):
+        return pa.array(value, pa.string()).dictionary_encode().cast(kind)
+    return pa.array(value, kind)
+
+
+def labels(code: np.ndarray, values: Sequence[str]) -> pa.DictionaryArray:
+    """Dictionary-encoded strings from codes (shape (rows,), -1 is null) and the values they point to."""
+    code = np.asarray(code, np.int32)
+    return pa.DictionaryArray.from_arrays(pa.array(code, mask=code < 0), pa.array(list(values), pa.string()))
+
+
+def nullable(values: np.ndarray, null: int = NULL) -> pa.Array:
+    """Integers (shape (rows,)) in which `null` marks what is not known."""
+    return pa.array(values, mask=np.asarray(values) == null)
+
+
+def triples(values: np.ndarray, missing: np.ndarray | None = None) -> pa.FixedSizeListArray:
+    """Grid or block sizes, shape (rows, 3); rows where `missing` holds are null."""
+    flat = pa.array(np.ascontiguousarray(values, np.int32).reshape(-1))
+    mask = None if missing is None else pa.array(missing)
+    return pa.FixedSizeListArray.from_arrays(flat, 3, mask=mask)
+
+
+def ints(data: pa.Table, name: str) -> np.ndarray:
+    """An integer or bool column as int64, shape (rows,); nulls are -1."""
+    column = data[name]
+    if column.null_count:
+        column = column.fill_null(NULL)
+    return column.to_numpy().astype(np.int64, copy=False)
+
+
+def codes(data: pa.Table, name: str) -> tuple[np.ndarray, list[str]]:
+    """A label column as (codes, values): codes int32 of shape (rows,), -1 for null, pointing into values."""
+    column = data[name].unify_dictionaries().combine_chunks()
+    if isinstance(column, pa.ChunkedArray):  # no chunks at all: an empty table
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    index = column.indices
+    return index.fill_null(NULL).to_numpy(zero_copy_only=False), column.dictionary.to_pylist()
+
+
+def refine(key: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """Codes 0, 1, … that tell apart what either column of integers tells apart, in order of first occurrence."""
+    import pandas as pd  # noqa: PLC0415  pandas costs 0.4 s; hashing is worth it on long columns only
+
+    inner = pd.factorize(part)[0].astype(np.int64)
+    return pd.factorize(key * (int(inner.max(initial=0)) + 1) + inner)[0].astype(np.int64)
+
+
+def int3(data: pa.Table, name: str) -> np.ndarray:
+    """A grid or block column, shape (rows, 3) int32; nulls are -1."""
+    column = data[name].combine_chunks()
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    out = np.full((len(column), 3), NULL, np.int32)
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    out[valid] = column.drop_null().flatten().to_numpy().reshape(-1, 3)
+    return out
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Everything known of one or more recordings, on one clock.
+
+    Attributes:
+        host, device, spans, candidates, compiles, specializations, shapes, processes, threads, devices, sources: tables of `events.TABLES`.
+        epoch_ns: UTC time of the clock's zero in ns, or None where no source says.
+        epoch_error_ns: bound of that time's error in ns, or None where it is not known.
+        notes: warnings.
+        meta: what else the producers said of themselves.
+    """
+
+    host: pa.Table
+    device: pa.Table
+    processes: pa.Table
+    threads: pa.Table
+    devices: pa.Table
+    sources: pa.Table
+    spans: pa.Table = field(default_factory=lambda: table("spans"))
+    candidates: pa.Table = field(default_factory=lambda: table("candidates"))
+    compiles: pa.Table = field(default_factory=lambda: table("compiles"))
+    specializations: pa.Table = field(default_factory=lambda: table("specializations"))
+    shapes: pa.Table = field(default_factory=lambda: table("shapes"))
+    epoch_ns: int | None = None
+    epoch_error_ns: int | None = None
+    notes: tuple[Note, ...] = ()
+    meta: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """One table as a DataFrame with Arrow dtypes (a nullable integer never becomes a float)."""
+        import pandas as pd  # noqa: PLC0415  pandas costs 0.4 s; commands that only print JSON do without
+
+        if name not in TABLES:
+            raise KeyError(f"no table {name!r}; a trace has {', '.join(TABLES)}")
+        data: pa.Table = getattr(self, name)
+        return data.to_pandas(types_mapper=pd.ArrowDtype)
+
+    def __repr__(self) -> str:
+        """Rows per table."""
+        sizes = ", ".join(f"{f.name}={getattr(self, f.name).num_rows}" for f in fields(self) if f.name in TABLES)
+        return f"Trace({sizes})"

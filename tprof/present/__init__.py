@@ -1,0 +1,1 @@
+"""Results as text, tables, Markdown and a self-contained HTML page. Formats what a `Result` holds; computes nothing."""

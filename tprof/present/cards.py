@@ -1,0 +1,100 @@
+"""The few figures that a page begins with, each with its whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tprof.present import names, units, words
+
+if TYPE_CHECKING:
+    from tprof.analyze import Result
+
+_WHOLE = {
+    "cold-request": "of its wall time",
+    "idle": "of the device's span",
+    "unattributed": "of the device's idle time",
+}
+
+
+@dataclass(frozen=True)
+class Card:
+    """One figure: what it is, its value, what it is measured against, how it is known."""
+
+    label: str
+    value: str
+    note: str
+    basis: str = ""
+    cold: bool = False
+
+
+def cards(summary: Result) -> list[Card]:
+    """Cards of a summary; those that the trace cannot fill are left out."""
+    payload = summary.payload
+    return [*_request(payload), *_cold(payload), *_device(payload)]
+
+
+def whole_of(code: str) -> str:
+    """What the share of a finding is a share of."""
+    return next((whole for prefix, whole in _WHOLE.items() if code.startswith(prefix)), "of the window")
+
+
+def _request(payload: dict[str, Any]) -> list[Card]:
+    requests = payload["requests"]
+    if not requests:
+        return []
+    first, cold = requests[0], sum(f["code"] == "cold-request" for f in payload["findings"])
+    tax = f"{units.rate(first['cold_tax_ns'], first['wall_ns'])} of its wall time"
+    return [
+        Card("First request", units.duration(first["wall_ns"]), names.short(first["name"], 40)),
+        Card("Cold tax of it", units.duration(first["cold_tax_ns"]), tax, first["basis"], cold=True),
+        Card("Cold requests", f"{cold} of {len(requests)}", "spent over half of their wall time in cold start"),
+    ]
+
+
+def _cold(payload: dict[str, Any]) -> list[Card]:
+    cold, wall = payload["cold"], payload["window"]["wall_ns"]
+    or_load = bool(cold["compile_includes"])
+    what = "first uses" if or_load else "compiles"
+    compiled = f"{units.count(cold['compiles'])} {what}, {units.rate(cold['compile_ns'], wall)} of window"
+    tuned = f"{units.count(cold['candidates'])} candidates, {units.rate(cold['autotune_ns'], wall)} of window"
+    label = words.label("compile", or_load=or_load).capitalize()
+    return [
+        Card(
+            label, units.duration(cold["compile_ns"]), compiled, cold["basis"] if cold["compile_ns"] else "", cold=True
+        ),
+        Card(
+            "Autotuning",
+            units.duration(cold["autotune_ns"]),
+            tuned,
+            cold["basis"] if cold["autotune_ns"] else "",
+            cold=True,
+        ),
+    ]
+
+
+def _device(payload: dict[str, Any]) -> list[Card]:
+    found = []
+    for row in payload["devices"][:4]:
+        label = f"Device {names.clean(row['device'])} idle"
+        found.append(
+            Card(label, units.rate(row["idle_ns"], row["span_ns"]), f"of its span, {units.duration(row['span_ns'])}")
+        )
+        work, busy = row["busy_by_purpose"].get("work", 0), row["busy_ns"]
+        found.append(
+            Card(
+                "Work while busy",
+                units.duration(work),
+                f"{units.rate(work, busy)} of {units.duration(busy)} busy",
+                row["basis_by_purpose"].get("work", ""),
+            )
+        )
+        unknown = sum(ns for part, ns in row["wall_by_phase"].items() if part.endswith("unattributed"))
+        found.append(
+            Card(
+                "Unattributed",
+                units.rate(unknown, payload["window"]["wall_ns"]),
+                "of the window: the trace does not say",
+            )
+        )
+    return found

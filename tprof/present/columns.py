@@ -1,0 +1,97 @@
+"""Columns of a table as people see them, and how each value is written.
+
+CSV, Parquet and JSON carry every column under its own name; this is for text, Markdown and HTML.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from tprof.present import names, units, words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tprof.analyze import Result
+
+Row = dict[str, Any]
+NAME_KEYS: Final = ("name", "kernel", "ended_by", "origin")  # kernels and ranges: shortened by what they are made of
+PHASE_KEYS: Final = ("phase", "mostly", "part")  # shown in the colour of the phase
+# What may be cut where the page is narrow.
+FLEXIBLE: Final = frozenset(
+    {*NAME_KEYS, "source", "folder", "value", "advice", "includes", "config", "thread", "message"}
+)
+_YES_NO: Final = {True: "yes", False: "no"}
+_BY_SUFFIX: Final = (("_ns", units.duration), ("share", units.share), ("_bytes", units.size))
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a view.
+
+    Attributes:
+        key: column of the result's rows.
+        heading: what a person reads above it.
+        rank: the larger, the earlier it is dropped where the page is narrow; 0 always stays.
+        sparse: dropped where no row has anything to say (null, zero, empty).
+        varied: dropped where all rows say the same.
+    """
+
+    key: str
+    heading: str
+    rank: int = 0
+    sparse: bool = False
+    varied: bool = False
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it aligns to the right."""
+        return self.key.endswith(("_ns", "_share", "_bytes")) or self.key in _COUNTS
+
+
+@dataclass(frozen=True)
+class View:
+    """How one table is shown: its heading, what its figures mean, and its columns."""
+
+    heading: str
+    caption: str
+    columns: tuple[Column, ...]
+    whole: bool = False  # never cut after a few rows
+
+
+_COUNTS: Final = frozenset({
+    "calls", "shapes", "events", "overlaps", "unlinked", "spans", "gaps", "launches", "repetitions", "candidates",
+    "first_uses", "compiles", "disk_hits", "module_loads", "loads", "count", "requests", "warnings", "cold_requests",
+})  # fmt: skip
+
+
+def shown(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
+    """Columns that the rows have, without those that would say nothing."""
+    values = {c: {row.get(c.key) for row in rows if c.key in row} for c in columns}
+    return [
+        c for c, v in values.items() if v and not (c.sparse and v <= {None, 0, ""}) and not (c.varied and len(v) == 1)
+    ]
+
+
+def cell(key: str, value: Any, *, or_load: bool = False) -> str:
+    """One value as people read it, full and safe to show; foreign names are not shortened here."""
+    if value is None or isinstance(value, bool):
+        return units.UNKNOWN if value is None else _YES_NO[value]
+    for suffix, written in _BY_SUFFIX:
+        if key.endswith(suffix):
+            return written(value)
+    if key in PHASE_KEYS:
+        return words.part_label(value, or_load=or_load)
+    return words.sentence(value) if key == "includes" else _plain(value)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, int):
+        return units.count(value)
+    return f"{value:.3g}" if isinstance(value, float) else names.clean(value)
+
+
+def or_load(result: Result) -> bool:
+    """Whether `compile` of this result holds loading too, because the trace cannot tell them apart."""
+    return bool(result.payload.get("cold", result.payload).get("compile_includes"))

@@ -1,0 +1,105 @@
+"""Nsight Systems reports (.nsys-rep, .qdrep) through the program that can read them: `nsys export`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tprof.errors import SourceError
+
+_PLACES = ("usr/local/cuda*/bin/nsys", "opt/nvidia/nsight-systems*/**/nsys")
+_REPORT_VERSION = re.compile(r"\b(20\d\d)[@.](\d+)(?:[@.](\d+))?")
+
+
+def export_report(path: Path) -> Path:
+    """Export a report to SQLite in a new temporary folder, which the caller removes when it has read the file.
+
+    Args:
+        path: .nsys-rep or .qdrep.
+
+    Returns:
+        The SQLite file.
+
+    Raises:
+        SourceError: the report is an unfinished capture, there is no `nsys`, or none of those there can read it.
+    """
+    if path.suffix == ".qdstrm":
+        raise SourceError(path, "is a capture that was never finalised (nsys was killed before it wrote the report); "
+                          f"run `QdstrmImporter -i {path}`, or record again")  # fmt: skip
+    programs = find_nsys()
+    if not programs:
+        command = shlex.join(_command(Path("nsys"), path, path.with_suffix(".sqlite")))
+        raise SourceError(path, f"is a Nsight Systems report, and nsys is not here to export it; run `{command}` "
+                          "where it is, then give the .sqlite file")  # fmt: skip
+    folder = Path(tempfile.mkdtemp(prefix="tprof-nsys-"))
+    target = folder / f"{path.stem}.sqlite"
+    problems = []
+    for program in programs:
+        if (problem := _export(program, path, target)) is None:
+            return target
+        problems.append(problem)
+    shutil.rmtree(folder)
+    raise SourceError(path, _advice(problems[0]))
+
+
+def find_nsys(root: Path = Path("/")) -> list[Path]:
+    """The nsys programs of this machine: that of PATH, then those in the usual places, newest first.
+
+    Args:
+        root: where the usual places begin.
+    """
+    first = shutil.which("nsys")
+    found = sorted((p for place in _PLACES for p in root.glob(place) if _runs(p)), key=_version, reverse=True)
+    every = [Path(first), *found] if first else found
+    return list({p.resolve(): p for p in every}.values())
+
+
+def _runs(path: Path) -> bool:
+    return path.is_file() and shutil.which(str(path)) is not None
+
+
+def _version(path: Path) -> list[int]:
+    return [int(n) for n in re.findall(r"\d+", str(path))]
+
+
+def _command(program: Path, report: Path, target: Path) -> list[str]:
+    return [
+        str(program),
+        "export",
+        "--type",
+        "sqlite",
+        "--force-overwrite",
+        "true",
+        "--output",
+        str(target),
+        str(report),
+    ]
+
+
+def _export(program: Path, report: Path, target: Path) -> str | None:
+    """None when it worked, else what nsys said; its exit status alone is not to be trusted."""
+    try:
+        done = subprocess.run(  # noqa: S603  a program found by name in PATH or NVIDIA's own folders
+            _command(program, report, target), capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError as problem:
+        return f"{program} does not start ({problem.strerror})"
+    if done.returncode == 0 and target.is_file() and target.stat().st_size:
+        return None
+    said = [line.strip() for line in (done.stderr + "\n" + done.stdout).splitlines() if line.strip()]
+    telling = next((s for s in said if re.search(r"version|newer|error|fail|cannot|invalid", s, re.IGNORECASE)), None)
+    return telling or (said[-1] if said else f"{program} ended with status {done.returncode} and said nothing")
+
+
+def _advice(problem: str) -> str:
+    """One sentence of what nsys said; where it names the version that wrote the report, that is the one to use."""
+    said = f"nsys cannot export it ({problem.rstrip('.')})"
+    is_version = re.search(r"version|newer", problem, re.IGNORECASE)
+    written_by = _REPORT_VERSION.search(problem) if is_version else None
+    if written_by is None:
+        return f"{said}; export it with the nsys that recorded it"
+    return f"{said}; export it with nsys {'.'.join(n for n in written_by.groups() if n)} or newer"

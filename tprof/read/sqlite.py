@@ -1,0 +1,290 @@
+"""SQLite files as Arrow columns: read-only, only identifiers that the caller's code lists, every table optional."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import struct
+from contextlib import closing
+from typing import TYPE_CHECKING, Self
+from urllib.parse import quote
+
+import adbc_driver_manager as adbc
+import adbc_driver_sqlite
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tprof.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+MAGIC = b"SQLite format 3\0"
+_BATCH_ROWS = 65536  # the driver settles a column's type on its first batch
+_BUSY_SECONDS = 1.0
+_log = logging.getLogger(__name__)
+
+
+class Database:
+    """One SQLite file, open for reading only.
+
+    Args:
+        path: the file on disk.
+        source: what the user typed; errors begin with it.
+        known: tables and their columns that may be asked for. No other identifier reaches SQL.
+
+    Raises:
+        SourceError: the file is absent, no database, cut short, or locked.
+
+    Attributes:
+        bad_values: cells fetched so far that should have been integers and became null.
+        bad_texts: texts fetched so far that were not UTF-8; their bad bytes became U+FFFD.
+    """
+
+    def __init__(self, path: Path, source: str, known: Mapping[str, Sequence[str]]) -> None:
+        self.source = source
+        self.bad_values = 0
+        self.bad_texts = 0
+        self._known = known
+        _check_header(path, source)
+        self._uri = _uri(path)
+        self._slow = self._open()
+        self._driver: adbc.AdbcDatabase | None = None
+        self._fast: adbc.AdbcConnection | None = None
+        try:
+            self._tables = self._probe()
+        except SourceError:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        """The database itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def close(self) -> None:
+        """Close both connections."""
+        self._slow.close()
+        for resource in (self._fast, self._driver):
+            if resource is not None:
+                resource.close()
+
+    def columns(self, table: str) -> tuple[str, ...]:
+        """The known columns that `table` really has; empty where there is no such table."""
+        return self._tables.get(table, ("", ()))[1]
+
+    def __contains__(self, table: str) -> bool:
+        """Whether the file has the table, be it empty."""
+        return table in self._tables
+
+    def count(self, table: str, where: str = "") -> int:
+        """Number of rows (that meet a condition, as for `fetch`), 0 where there is no such table."""
+        if table not in self._tables:
+            return 0
+        return int(str(self._rows(_query("count(*)", self._tables[table][0], where))[0][0]))
+
+    def guess(self, table: str) -> int:
+        """About how many rows: the last row's number, which costs nothing to find."""
+        if table not in self._tables:
+            return 0
+        try:
+            return int(self._slow.execute(_query("max(rowid)", self._tables[table][0])).fetchone()[0] or 0)
+        except sqlite3.Error:  # a table may be without row numbers
+            return 0
+
+    def fetch(self, table: str, ints: Sequence[str] = (), texts: Sequence[str] = (), reals: Sequence[str] = (),
+              where: str = "") -> pa.Table:  # fmt: skip
+        """Columns of a table.
+
+        Args:
+            table: one of the known tables.
+            ints: columns that come as int64; a value that is no integer becomes null and is counted.
+            texts: columns that come as strings, bytes that are not UTF-8 replaced.
+            reals: columns that come as float64; what is no number, or minus infinity, becomes null.
+            where: SQL condition, made of known columns and numbers only.
+
+        Returns:
+            All the columns asked for, in that order; one that the table does not have is all null. No rows where
+            there is no such table.
+
+        Raises:
+            SourceError: the file is damaged or locked.
+        """
+        wanted = ((ints, pa.int64()), (texts, pa.string()), (reals, pa.float64()))
+        types = {name: kind for names, kind in wanted for name in names}
+        present = [name for name in types if name in self.columns(table)]
+        if not present:
+            return pa.table({name: pa.nulls(0, kind) for name, kind in types.items()})
+        schema = pa.schema([(name, types[name]) for name in present])
+        data = self._select(self._tables[table][0], schema, where)
+        return pa.table({n: data[n] if n in present else pa.nulls(len(data), k) for n, k in types.items()})
+
+    def _select(self, table: str, schema: pa.Schema, where: str) -> pa.Table:
+        query = _query(", ".join(_expression(f) for f in schema), table, where)
+        raw = pa.schema([f.with_type(pa.binary()) if pa.types.is_string(f.type) else f for f in schema])
+        data = self._arrow(query, raw)
+        data = self._python(query, raw) if data is None else data
+        return pa.table([self._finish(c, f.type) for c, f in zip(data.columns, schema, strict=True)], schema=schema)
+
+    def _finish(self, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+        """Bytes as text; minus infinity, which stands for null, as null."""
+        if pa.types.is_floating(kind):
+            return pc.if_else(pc.not_equal(column, -np.inf), column, pa.scalar(None, pa.float64()))
+        if not pa.types.is_string(kind):
+            return column
+        try:
+            return column.cast(pa.string())
+        except pa.ArrowInvalid:
+            return self._repair(column.combine_chunks().dictionary_encode())
+
+    def _repair(self, column: pa.DictionaryArray) -> pa.ChunkedArray:
+        """Bytes as text although some are not UTF-8."""
+        words = column.dictionary.to_pylist()
+        bad = np.array([not _is_utf8(w) for w in words])
+        self.bad_texts += int(bad[column.indices.to_numpy()].sum())
+        texts = pa.array([w.decode("utf-8", "replace") for w in words], pa.string())
+        return pa.chunked_array([texts.take(column.indices)])
+
+    def _arrow(self, query: str, schema: pa.Schema) -> pa.Table | None:
+        """Through ADBC; None where it does not find the types that were asked for."""
+        try:
+            data = self._run(query).rename_columns(schema.names)
+        except (adbc.Error, pa.ArrowInvalid, OSError) as problem:  # OSError: a type that changes after the first batch
+            _log.debug("%s: ADBC cannot fetch (%s); falling back to sqlite3", self.source, problem)
+            return None
+        return data if data.schema == schema else None
+
+    def _run(self, query: str) -> pa.Table:
+        # The driver's own interface: its DBAPI layer imports pyarrow.dataset for things that nobody needs here.
+        if self._fast is None:
+            self._driver = adbc_driver_sqlite.connect(self._uri)
+            self._fast = adbc.AdbcConnection(self._driver)
+        with closing(adbc.AdbcStatement(self._fast)) as statement:
+            statement.set_options(**{"adbc.sqlite.query.batch_rows": str(_BATCH_ROWS)})
+            statement.set_sql_query(query)
+            stream, _ = statement.execute_query()
+            return pa.RecordBatchReader.from_stream(stream).read_all()
+
+    def _python(self, query: str, schema: pa.Schema) -> pa.Table:
+        """Through sqlite3, value by value: slow, but reads anything that SQLite itself can."""
+        rows = self._rows(query)
+        columns = zip(*rows, strict=True) if rows else ((),) * len(schema)
+        return pa.table([self._column(v, f.type) for v, f in zip(columns, schema, strict=True)], schema=schema)
+
+    def _column(self, values: Sequence[object], kind: pa.DataType) -> pa.Array:
+        if not pa.types.is_integer(kind):
+            return pa.array(values, kind)
+        out = [_integer(v) for v in values]
+        self.bad_values += sum(a is None and b is not None for a, b in zip(out, values, strict=True))
+        return pa.array(out, kind)
+
+    def _rows(self, query: str) -> list[tuple[object, ...]]:
+        try:
+            return self._slow.execute(query).fetchall()
+        except (sqlite3.Error, UnicodeDecodeError) as problem:  # a damaged name in SQLite's own message is not UTF-8
+            raise SourceError(self.source, _explain(problem)) from problem
+
+    def _open(self) -> sqlite3.Connection:
+        try:
+            connection = sqlite3.connect(self._uri, uri=True, timeout=_BUSY_SECONDS)
+        except sqlite3.Error as problem:
+            raise SourceError(self.source, _explain(problem)) from problem
+        connection.text_factory = bytes
+        return connection
+
+    def _probe(self) -> dict[str, tuple[str, tuple[str, ...]]]:
+        """Known tables of the file: their name in it and their known columns. Views and virtual tables may run code."""
+        rows = self._rows("SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0")
+        present = {_text(r[0]) for r in rows}
+        names = {t: n for t in self._known if (n := _resolve(t, present))}
+        return {t: (n, self._probe_columns(t, n)) for t, n in names.items()}
+
+    def _probe_columns(self, table: str, name: str) -> tuple[str, ...]:
+        present = {_text(r[1]) for r in self._rows(f"PRAGMA table_info({name})")}
+        return tuple(c for c in self._known[table] if c in present)
+
+
+def _expression(column: pa.Field) -> str:
+    """SQL of one type for every row, never null for text and reals: ADBC settles the type on the first batch."""
+    if pa.types.is_string(column.type):
+        return f"""CAST(IFNULL("{column.name}", '') AS BLOB)"""
+    if pa.types.is_floating(column.type):
+        return (
+            f"""CASE WHEN typeof("{column.name}") IN ('real', 'integer') THEN "{column.name}" + 0.0 ELSE -9e999 END"""
+        )
+    return f'"{column.name}"'
+
+
+def _query(what: str, table: str, where: str = "") -> str:
+    return f"SELECT {what} FROM {table}" + (f" WHERE {where}" if where else "")
+
+
+def _resolve(table: str, present: Iterable[str]) -> str | None:
+    """The name under which a table is there: its own, or with the suffix that some exports give it."""
+    return next((n for n in (table, *(f"{table}_V{v}" for v in range(9, 1, -1))) if n in present), None)
+
+
+def _uri(path: Path) -> str:
+    """Read-only; and without a lock or side files where nothing says that the file is in use."""
+    idle = not any(path.with_name(path.name + suffix).exists() for suffix in ("-wal", "-journal"))
+    return f"file:{quote(str(path.resolve()))}?mode=ro" + ("&immutable=1" if idle else "")
+
+
+def _check_header(path: Path, source: str) -> None:
+    """Say in words what SQLite would only call `file is not a database` or `disk image is malformed`."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(100)
+        size = path.stat().st_size
+    except OSError as problem:
+        raise SourceError(source, f"cannot be read ({problem.strerror or problem})") from problem
+    if not head:
+        raise SourceError(source, "is empty; export the report again")
+    if not head.startswith(MAGIC[: len(head)]):
+        raise SourceError(source, "is not a SQLite database")
+    if len(head) < 100 or size < (expected := _expected_bytes(head)):
+        wanted = f" of {expected}" if len(head) == 100 else ""
+        raise SourceError(source, f"is cut short ({size}{wanted} bytes); copy it or export the report again")
+
+
+def _expected_bytes(head: bytes) -> int:
+    """Size of the database by its header, 0 where the header does not vouch for it."""
+    page, pages = struct.unpack(">H", head[16:18])[0], struct.unpack(">I", head[28:32])[0]
+    if head[24:28] != head[92:96]:
+        return 0
+    return int(pages) * (65536 if page == 1 else int(page))
+
+
+def _explain(problem: sqlite3.Error | UnicodeDecodeError) -> str:
+    text = "malformed" if isinstance(problem, UnicodeDecodeError) else str(problem)
+    if "locked" in text or "busy" in text:
+        return "is locked by another program; wait for its export to finish, or copy the file"
+    if "malformed" in text:
+        return "is a damaged SQLite database; copy it or export the report again"
+    if "not a database" in text:
+        return "is not a SQLite database"
+    return f"cannot be read as SQLite ({text})"
+
+
+def _text(name: object) -> str:
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+
+
+def _is_utf8(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _integer(value: object) -> int | None:
+    if isinstance(value, int):
+        return value
+    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**63
+    return int(value) if whole and isinstance(value, float) else None

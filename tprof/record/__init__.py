@@ -1,0 +1,8 @@
+"""Recording: runs inside the user's process; needs the standard library, and torch, triton and nvtx where present."""
+
+from __future__ import annotations
+
+from tprof.record.api import trace
+from tprof.record.ranges import annotate, ready, request
+
+__all__ = ["annotate", "ready", "request", "trace"]

@@ -1,0 +1,182 @@
+"""`tprof.trace`: record what runs inside it."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import inspect
+import os
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypeVar
+
+from tprof.record import guard, ranges, rundir, torch_profiler, triton_hooks
+from tprof.record import session as live
+from tprof.record.session import Session
+from tprof.record.settings import Settings, resolve
+from tprof.record.threads import registry, reset_after_fork
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_lock = threading.RLock()
+_depth = 0
+
+
+class trace:  # noqa: N801 - reads as a word: `with tprof.trace():`, `@tprof.trace()`
+    """Record a workload into a run directory. A context manager, and a decorator of functions and coroutines.
+
+    Re-entrant: within another `trace` it joins that one, and its own arguments are not looked at. Recording never
+    fails the workload: where the directory cannot be written, a warning is all that happens.
+
+    Args:
+        out: run directory; default `$TPROF_DIR`, else `tprof-<date>-<pid>` in the working directory.
+        torch_profiler: off, cpu (operators and shapes) or gpu (also kernels) by torch.profiler.
+        nvtx: emit NVTX ranges where a tool listens.
+        shapes: read tensor shapes `first` (once per grid and scalars) or `always`.
+        max_shapes: shape keys kept per kernel.
+        interval: seconds between writes in the background.
+
+    Raises:
+        UsageError: if an argument or a `TPROF_*` variable has a value that does not exist.
+    """
+
+    def __init__(
+        self,
+        out: str | os.PathLike[str] | None = None,
+        *,
+        torch_profiler: str | None = None,
+        nvtx: bool | None = None,
+        shapes: str | None = None,
+        max_shapes: int | None = None,
+        interval: float | None = None,
+    ) -> None:
+        self._arguments = {
+            "out": out, "torch_profiler": torch_profiler, "nvtx": nvtx, "shapes": shapes, "max_shapes": max_shapes,
+            "interval": interval,
+        }  # fmt: skip
+        resolve(**self._arguments)
+        self.path: Path | None = None
+
+    def __enter__(self) -> Self:
+        self.path = enter(resolve(**self._arguments))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        leave()
+
+    def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
+        """Record every call of `function`, which may be a coroutine function."""
+        arguments = self._arguments
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def recorded(*args: P.args, **kwargs: P.kwargs) -> Any:
+                with trace(**arguments):
+                    return await function(*args, **kwargs)
+
+            return recorded  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def record(*args: P.args, **kwargs: P.kwargs) -> T:
+            with trace(**arguments):
+                return function(*args, **kwargs)
+
+        return record
+
+
+def enter(settings: Settings) -> Path | None:
+    """Begin recording, or join the recording that is on.
+
+    Returns:
+        The run directory; None where it cannot be written.
+    """
+    global _depth  # noqa: PLW0603 - one recording per process
+    with _lock:
+        _depth += 1
+        if _depth == 1:
+            guard.listen(None)
+            try:
+                _begin(Session(settings, rundir.create(settings)))
+            except OSError as error:
+                guard.warn("not-recorded", f"nothing is recorded: {settings.out} cannot be written ({error})")
+        return live.active.directory if live.active else None
+
+
+def _begin(session: Session) -> None:
+    guard.listen(session.note)
+    registry.drain()  # launches that ended after an earlier recording was closed
+    live.active = session
+    triton_hooks.install()
+    guard.call("torch_profiler", torch_profiler.start, session.settings.torch_profiler)
+    session.beacon("start")
+    session.flush()
+    session.start()
+
+
+def leave() -> None:
+    """End the recording if this is the outermost `trace`."""
+    global _depth  # noqa: PLW0603
+    with _lock:
+        _depth = max(0, _depth - 1)
+        session = live.active
+        if _depth or session is None:
+            return
+        session.beacon("end")
+        guard.call("torch_profiler", torch_profiler.stop, session.directory / f"{session.stem}.torch.json.gz")
+        triton_hooks.remove()
+        live.active = None
+        guard.call("close", session.close)
+        guard.listen(None)
+
+
+def _at_exit() -> None:
+    """The program ends within a `trace`: what waits goes to disk."""
+    global _depth  # noqa: PLW0603
+    if live.active is not None:
+        _depth = 1
+        leave()
+
+
+def _before_fork() -> None:
+    _lock.acquire()
+    if live.active is not None:
+        guard.call("fork", live.active.stop)  # a fork copies no threads: none of ours may be in the middle of anything
+
+
+def _after_fork_in_parent() -> None:
+    if live.active is not None:
+        guard.call("fork", live.active.start)
+    _lock.release()
+
+
+def _after_fork_in_child() -> None:
+    _lock.release()
+    reset_after_fork()
+    parent = live.active
+    if parent is None:
+        return
+    live.active = guard.call("fork", _session_of_child, parent)
+
+
+def _session_of_child(parent: Session) -> Session:
+    parent.journal.file.close()  # the child's copies of the descriptors; what it has open there is not its own
+    parent.launches.file.close()
+    session = parent.successor = Session(parent.settings, parent.directory, forked_from=parent.pid)
+    guard.listen(session.note)
+    session.beacon("start")
+    ranges.inherit(session)
+    session.start()
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:  # its children end by `os._exit`, but run finalizers, registered once they are set up
+        util.register_after_fork(session, lambda _: util.Finalize(None, _at_exit, exitpriority=0))
+    return session
+
+
+atexit.register(_at_exit)
+os.register_at_fork(
+    before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
+)

@@ -1,0 +1,190 @@
+"""What a recording says of Triton's objects. Works by probing: an attribute that a version lacks is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from tprof.record.journal import plain
+
+MAX_ARGUMENTS: Final = 64
+OPTIONS: Final = (
+    "num_warps", "num_ctas", "num_stages", "maxnreg", "cluster_dims", "enable_fp_fusion", "launch_cooperative_grid",
+    "launch_pdl", "warp_size", "debug", "sanitize_overflow", "ir_override",
+)  # fmt: skip
+
+
+def function_name(kernel: Any) -> str:
+    """Name of the Python function that a CompiledKernel came from, else the kernel's own."""
+    source = getattr(getattr(kernel, "src", None), "fn", None)
+    return str(getattr(source, "__name__", None) or getattr(kernel, "name", "?"))
+
+
+def function(jit_function: Any) -> dict[str, Any]:
+    """Qualified name, file and line of a JITFunction."""
+    raw = getattr(jit_function, "fn", jit_function)
+    code = getattr(raw, "__code__", None)
+    return {
+        "function": f"{getattr(raw, '__module__', '?')}.{getattr(raw, '__qualname__', '?')}",
+        "file": getattr(code, "co_filename", None),
+        "line": getattr(code, "co_firstlineno", None),
+    }
+
+
+def kernel(compiled: Any) -> dict[str, Any]:
+    """Everything about a CompiledKernel that is known before its module is loaded."""
+    source, metadata = getattr(compiled, "src", None), getattr(compiled, "metadata", None)
+    target = getattr(metadata, "target", None)
+    binary = getattr(compiled, "kernel", None)
+    return {
+        "name": str(compiled.name),
+        "hash": getattr(compiled, "hash", None),
+        **function(getattr(source, "fn", None)),
+        "signature": plain(getattr(source, "signature", None)),
+        "constexprs": constants(source),
+        "options": {name: plain(getattr(metadata, name)) for name in OPTIONS if hasattr(metadata, name)},
+        "shared_bytes": getattr(metadata, "shared", None),
+        "target": {name: plain(getattr(target, name, None)) for name in ("backend", "arch", "warp_size")},
+        "binary_bytes": len(binary) if isinstance(binary, bytes) else None,
+    }
+
+
+def constants(source: Any) -> dict[str, Any]:
+    """Constant arguments of a source by name: `constexpr` parameters and integers that were 1."""
+    names = argument_names(getattr(source, "fn", None))
+    return {_named(path, names): plain(value) for path, value in dict(getattr(source, "constants", None) or {}).items()}
+
+
+def argument_names(jit_function: Any) -> list[str]:
+    """Parameter names of a JITFunction, in order; empty for anything else."""
+    return [str(name) for name in getattr(jit_function, "arg_names", None) or ()]
+
+
+def _named(path: Any, names: list[str]) -> str:
+    """Name of an argument that Triton names by its path (3.3 on) or by name (3.2)."""
+    if isinstance(path, tuple) and path and isinstance(path[0], int) and path[0] < len(names):
+        return ".".join([names[path[0]], *map(str, path[1:])])
+    return str(path)
+
+
+def loaded(compiled: Any) -> dict[str, Any]:
+    """What is known of a kernel once its module is on the device."""
+    found = {"registers": "n_regs", "spills": "n_spills", "max_threads": "n_max_threads"}
+    return {name: getattr(compiled, attribute, None) for name, attribute in found.items()}
+
+
+def launch_metadata(compiled: Any) -> Any:
+    """A stand-in for what Triton hands its launch hooks, should one be added in the middle of a launch."""
+    from triton.compiler import compiler  # noqa: PLC0415 - only ever called where Triton is at work
+
+    data = {"name": compiled.name, "function": compiled.function, "stream": None}
+    return compiler.LazyDict(data) if hasattr(compiler, "LazyDict") else None
+
+
+# ---- arguments of a launch
+
+
+def arguments(compiled: Any, args: tuple[Any, ...]) -> dict[str, Any]:
+    """Arguments of a launch by name: tensors as dtype, shape and stride; scalars by value; constants left out."""
+    jit_function = getattr(getattr(compiled, "src", None), "fn", None)
+    names = argument_names(jit_function)
+    constant = set(getattr(jit_function, "constexprs", ()) or ())
+    if len(args) < len(names):  # 3.2 passes the arguments that are no constexprs
+        names = [name for i, name in enumerate(names) if i not in constant]
+        constant = set()
+    named = list(zip(names, args, strict=False)) or [(str(i), value) for i, value in enumerate(args)]
+    return {name: argument(value) for i, (name, value) in enumerate(named[:MAX_ARGUMENTS]) if i not in constant}
+
+
+def argument(value: Any) -> Any:
+    """One argument: {dtype, shape, stride} of a tensor, a scalar itself, else text."""
+    base = getattr(value, "base", value)
+    if hasattr(base, "shape") and hasattr(base, "dtype"):
+        stride = getattr(base, "stride", getattr(base, "strides", None))
+        return {
+            "dtype": str(base.dtype).replace("torch.", ""),
+            "shape": [int(n) for n in base.shape],
+            "stride": [int(n) for n in (stride() if callable(stride) else stride or ())],
+        }
+    if isinstance(value, list | tuple):
+        return [argument(item) for item in value[:MAX_ARGUMENTS]]
+    return plain(value) if isinstance(value, int | float | str | None) else type(value).__name__
+
+
+def identity(value: Any) -> Any:
+    """What `shapes="always"` tells launches apart by."""
+    if hasattr(value, "shape") and hasattr(value, "stride") and callable(value.stride):
+        return (value.dtype, tuple(value.shape), tuple(value.stride()))
+    return value if type(value) in (int, float, bool) else None
+
+
+# ---- specializations
+
+
+def specialization(jit_function: Any, bound: dict[str, Any]) -> dict[str, Any]:
+    """The specialization that a JITFunction is about to compile, argument by argument.
+
+    Args:
+        jit_function: the function.
+        bound: the arguments of Triton's `_do_compile` or `_call_hook` by name.
+    """
+    names = argument_names(jit_function)
+    attrs = bound.get("attrs") or next(iter(bound.get("configs") or ()), None)
+    found = {
+        _named(path, names): {"type": "constexpr", "value": plain(value)}
+        for path, value in dict(bound.get("constexprs") or bound.get("constants") or {}).items()
+    }
+    hints = dict(_hints(attrs, names))
+    for name, kind in dict(bound.get("signature") or {}).items():
+        if str(kind) != "constexpr" and str(name) not in found:
+            found[str(name)] = {"type": plain(kind), "hints": hints.get(str(name), [])}
+    ordered = [name for name in names if name in found] + [name for name in found if name not in names]
+    options = bound.get("options")
+    return {
+        "key": str(bound.get("key"))[:4000],
+        "arguments": [{"name": name, **found[name]} for name in ordered],
+        "options": {name: plain(getattr(options, name)) for name in OPTIONS if hasattr(options, name)},
+        "warmup": bool(bound.get("warmup", bound.get("is_warmup", False))),
+    }
+
+
+def _hints(attrs: Any, names: list[str]) -> Iterable[tuple[str, list[str]]]:
+    """(argument, ["tt.divisibility=16"]) from a dict by path (3.3 on) or 3.2's AttrsDescriptor."""
+    if isinstance(attrs, dict):
+        for path, values in attrs.items():
+            yield _named(path, names), [f"{hint[0]}={hint[1]}" for hint in values]
+        return
+    by_name: dict[str, list[str]] = {}
+    constants_of = getattr(attrs, "property_values", {})
+    for hint, indices in dict(getattr(attrs, "arg_properties", None) or {}).items():
+        for index in indices:
+            by_name.setdefault(_named((index,), names), []).append(f"{hint}={constants_of.get(hint, '')}")
+    yield from by_name.items()
+
+
+def nearest(row: dict[str, Any], earlier: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """How `row` differs from the earlier specialization that it shares most with (the latest of equals)."""
+    differences = [(other["id"], _changes(other, row)) for other in earlier]
+    best_id, changes = min(reversed(differences), key=lambda d: len(d[1]))
+    return {"from": best_id, "changes": changes}
+
+
+def _changes(before: dict[str, Any], after: dict[str, Any]) -> list[dict[str, Any]]:
+    old, new = _flat(before), _flat(after)
+    return [
+        {"name": name, "before": old.get(name), "after": new.get(name)}
+        for name in dict.fromkeys([*new, *old])
+        if old.get(name) != new.get(name)
+    ]
+
+
+def _flat(row: dict[str, Any]) -> dict[str, str]:
+    """Argument -> one text, option -> one text."""
+    arguments_of = {a["name"]: _text(a) for a in row["arguments"]}
+    return arguments_of | {f"option {name}": str(value) for name, value in row["options"].items()}
+
+
+def _text(item: dict[str, Any]) -> str:
+    if "value" in item:
+        return f"constant {item['value']}"
+    return ", ".join([str(item["type"]), *item["hints"]])

@@ -1,0 +1,53 @@
+"""The one place that may catch everything: a failing hook is switched off and named once; the workload goes on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# Whatever goes wrong in our own code, or in what it asks of foreign objects, must not reach the workload.
+FAILURES: Final = Exception
+
+log: Final = logging.getLogger("tprof")
+_broken: dict[str, str] = {}
+_listeners: list[Callable[[str, str], None]] = []
+
+
+def call(hook: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    """Call `function` on behalf of `hook`; None where it fails or the hook was switched off before."""
+    if hook in _broken:
+        return None
+    try:
+        return function(*args, **kwargs)
+    except FAILURES as error:
+        switch_off(hook, error)
+        return None
+
+
+def switch_off(hook: str, error: BaseException) -> None:
+    """Disable `hook` for the rest of the recording and say so once."""
+    if hook not in _broken:
+        _broken[hook] = f"{type(error).__name__}: {error}"[:300]
+        warn("hook-disabled", f"the hook {hook!r} failed and is off from here on ({_broken[hook]})")
+
+
+def warn(code: str, message: str) -> None:
+    """Tell the user on the logger `tprof`, and everyone who listens (the journal)."""
+    log.warning("tprof: %s", message)
+    for listener in list(_listeners):
+        listener(code, message)
+
+
+def is_off(hook: str) -> bool:
+    """Whether the hook failed before."""
+    return hook in _broken
+
+
+def listen(listener: Callable[[str, str], None] | None) -> None:
+    """Make `listener(code, message)` the only one that hears of warnings; None for nobody. Hooks start afresh."""
+    _broken.clear()
+    _listeners[:] = [listener] if listener else []

@@ -1,0 +1,192 @@
+"""What users say of their own program: requests, named stretches, and that start-up is over."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypeVar
+from weakref import WeakValueDictionary
+
+from tprof.record import clock, guard, spans
+from tprof.record import session as live
+from tprof.record.session import Session
+from tprof.record.spans import Span
+from tprof.record.threads import local
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _Range:
+    """A range that may cross threads and await: it is kept in context variables, never on a thread's stack."""
+
+    kind = "range"
+
+    def __init__(self, name: str, attrs: dict[str, Any]) -> None:
+        self.name, self.attrs = name, attrs
+        self._span: Span | None = None
+        self._nvtx: Any = None
+        self._session: Session | None = None
+
+    @property
+    def span_id(self) -> int:
+        """Id of the range in the recording; 0 while it is closed or nothing is recorded."""
+        return self._span.id if self._span else 0
+
+    def _open(self) -> None:
+        session = live.active
+        if session is None or self._span is not None:
+            return
+        span = Span(session, local.state, self.kind, self.name)
+        session.journal.add(spans.begin_record(span, self.attrs))
+        self._span, self._session = span, session
+        self._nvtx = session.nvtx.start(self.kind, f"{self.kind}:{self.name}", span.id)
+
+    def _close(self, error: BaseException | None) -> None:
+        span, self._span = self._span, None
+        if span is None or self._session is None:
+            return
+        session = self._session.successor or self._session
+        session.nvtx.stop(self._nvtx)
+        text = f"{type(error).__name__}: {error}"[:300] if error is not None else ""
+        session.journal.add(spans.end_record(span, clock.now(), {"tid": local.state.tid}, text))
+
+
+class annotate(_Range):  # noqa: N801 - reads as a word: `with tprof.annotate("prefill"):`, `@tprof.annotate("load")`
+    """Name a stretch of the program. A context manager, and a decorator of functions and coroutines.
+
+    Args:
+        name: from a bounded set: never with a counter or an address in it.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, {})
+        self._token: Token[int] | None = None
+
+    def __enter__(self) -> Self:
+        guard.call("range", self._open)
+        self._token = spans.range_id.set(self.span_id or spans.range_id.get())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        _reset(spans.range_id, self._token)
+        guard.call("range", self._close, error)
+
+    def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
+        """Annotate every call of `function`."""
+        return _decorate(function, lambda: annotate(self.name))
+
+
+class request(_Range):  # noqa: N801 - reads as a word: `with tprof.request("generate", id="r1"):`
+    """A unit of latency: what runs for it is recorded as its own, across await and, by `serve`, across threads.
+
+    Use it as a context manager or decorator, or let a server `start()` it, `serve()` it wherever work is done for it
+    (other threads, other tasks), and `end()` it.
+
+    Args:
+        name: kind of request, from a bounded set.
+        id: which one it is; text that joins its parts.
+    """
+
+    kind = "request"
+
+    def __init__(self, name: str, id: str | int | None = None) -> None:  # noqa: A002 - the word for it
+        super().__init__(name, {"request_id": None if id is None else str(id)})
+        self._serving: list[serve] = []
+
+    def start(self) -> Self:
+        """The request has arrived; nothing is recorded as its own before `serve`."""
+        guard.call("request", self._open)
+        if self.span_id:
+            _open_requests[self.span_id] = self
+        return self
+
+    def end(self, error: BaseException | None = None) -> None:
+        """The request is answered, or failed with `error`."""
+        guard.call("request", self._close, error)
+
+    def serve(self) -> serve:
+        """A context manager: what this thread or task does within is done for the request."""
+        return serve(self)
+
+    def __enter__(self) -> Self:
+        self.start()
+        self._serving.append(self.serve())
+        self._serving[-1].__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if self._serving:
+            self._serving.pop().__exit__(kind, error, None)
+        self.end(error)
+
+    def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
+        """A request per call of `function`."""
+        return _decorate(function, lambda: request(self.name, self.attrs["request_id"]))
+
+
+class serve(_Range):  # noqa: N801 - a context manager, as the others
+    """A stretch in which a thread or task works for a request; made by `request.serve`."""
+
+    kind = "serve"
+
+    def __init__(self, served: request) -> None:
+        super().__init__(served.name, {"request_id": served.attrs["request_id"]})
+        self._served = served
+        self._token: Token[int] | None = None
+
+    def __enter__(self) -> request:
+        self._token = spans.request_id.set(self._served.span_id)
+        guard.call("request", self._open)
+        return self._served
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        guard.call("request", self._close, error)
+        _reset(spans.request_id, self._token)
+
+
+_open_requests: WeakValueDictionary[int, request] = WeakValueDictionary()
+
+
+def inherit(session: Session) -> None:
+    """In a forked child: its launches go on to serve the request that the parent was serving."""
+    served = _open_requests.get(spans.request_id.get())
+    if served is not None and served._span is not None:  # noqa: SLF001 - its own module
+        record = spans.begin_record(served._span, {**served.attrs, "inherited": True})  # noqa: SLF001
+        session.journal.add({**record, "parent": 0, "request": 0, "tid": local.state.tid})
+
+
+def ready() -> None:
+    """Mark the end of start-up: from here on nothing should compile."""
+    session = live.active
+    if session is not None:
+        session.journal.add({"type": "mark", "name": "ready", "tid": local.state.tid, "t_ns": clock.now()})
+
+
+def _reset(variable: ContextVar[int], token: Token[int] | None) -> None:
+    if token is not None:
+        try:
+            variable.reset(token)
+        except (RuntimeError, ValueError):  # left in another context than it was entered in, which has its own value
+            return
+
+
+def _decorate(function: Callable[P, T], make: Callable[[], Any]) -> Callable[P, T]:
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def awaited(*args: P.args, **kwargs: P.kwargs) -> Any:
+            with make():
+                return await function(*args, **kwargs)
+
+        return awaited  # type: ignore[return-value]
+
+    @functools.wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> T:
+        with make():
+            return function(*args, **kwargs)
+
+    return called

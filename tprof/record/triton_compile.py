@@ -1,0 +1,234 @@
+"""Wraps around compiling: a specialization, its stages, the disk cache, the launcher and the module load."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from tprof.record import describe, guard, spans
+from tprof.record import session as live
+from tprof.record.patches import patches
+from tprof.record.session import Session
+from tprof.record.spans import Cold
+from tprof.record.threads import local
+
+Method = Callable[..., Any]
+
+
+def wrap_do_compile(original: Method) -> Method:
+    """`JITFunction._do_compile` (3.5 on): a specialization that is not in memory yet."""
+    signature = inspect.signature(original)
+
+    def _do_compile(self: Any, *args: Any, **kwargs: Any) -> Any:
+        session = live.active
+        if session is None:
+            return original(self, *args, **kwargs)
+        with Cold(session, "jit", "jit", lambda: _new(self)) as cold:
+            guard.call("jit", _specialize, session, cold, self, signature, (self, *args), kwargs)
+            compiled = original(self, *args, **kwargs)
+            cold.report(lambda: _compiled(session, cold, compiled))
+        return compiled
+
+    return _do_compile
+
+
+def wrap_call_hook(original: Method) -> Method:
+    """`JITFunction._call_hook` (before 3.5): called right before and right after a compile."""
+    signature = inspect.signature(original)
+
+    def _call_hook(self: Any, *args: Any, **kwargs: Any) -> Any:
+        session = live.active
+        after = session is not None and _jit_open(kwargs.get("before"))
+        if session is not None and after:
+            guard.call("jit", _end_jit, session, self, signature, (self, *args), kwargs)
+        elif session is not None:
+            guard.call("jit", _begin_jit, session, self, signature, (self, *args), kwargs)
+        skip = original(self, *args, **kwargs)
+        if skip and session is not None and not after:
+            guard.call("jit", _end_skipped)
+        return skip
+
+    return _call_hook
+
+
+def _jit_open(before: bool | None) -> bool:
+    stack = local.state.stack
+    return bool(stack) and stack[-1].kind == "jit" and not before
+
+
+def _new(function: Any) -> tuple[str, dict[str, Any]]:
+    _ensure_source(function)
+    return str(function.fn.__name__), {}
+
+
+def _specialize(
+    session: Session, cold: Cold, function: Any, signature: inspect.Signature, args: Any, kwargs: Any
+) -> None:
+    bound = signature.bind(*args, **kwargs).arguments
+    span = cold.span.id if cold.span else 0
+    cold.attrs["specialization"] = session.tables.specialization(
+        function, describe.specialization(function, bound), span
+    )
+
+
+def _begin_jit(session: Session, function: Any, signature: inspect.Signature, args: Any, kwargs: Any) -> None:
+    cold = Cold(session, "jit", "jit", lambda: _new(function)).__enter__()
+    if cold.span is not None:
+        cold.span.open_ended, cold.span.attrs = True, cold.attrs
+        _specialize(session, cold, function, signature, args, kwargs)
+
+
+def _end_jit(session: Session, function: Any, signature: inspect.Signature, args: Any, kwargs: Any) -> None:
+    bound = signature.bind(*args, **kwargs).arguments
+    span = local.state.stack[-1]
+    caches = function.device_caches if hasattr(function, "device_caches") else function.cache
+    cache = caches[bound["device"]]
+    compiled = (cache[0] if isinstance(cache, tuple) else cache)[bound["key"]]
+    spans.end(span, {**span.attrs, "kernel": session.tables.kernel(compiled).id, "cache_hit": span.hit})
+
+
+def _end_skipped() -> None:
+    span = local.state.stack[-1]
+    spans.end(span, {**span.attrs, "skipped": True})
+
+
+def _compiled(session: Session, cold: Cold, compiled: Any) -> dict[str, Any]:
+    """What came of a specialization: a kernel, a future (async compile), or nothing (a hook of the user said no)."""
+    if compiled is None:
+        return {"skipped": True}
+    if hasattr(type(compiled), "result"):
+        return {"async": True}
+    return {"kernel": session.tables.kernel(compiled).id, "cache_hit": cold.span.hit if cold.span else None}
+
+
+def _ensure_source(function: Any) -> None:
+    """Gluon's source class is only known once a Gluon kernel compiles."""
+    source = getattr(function, "ASTSource", None)
+    if isinstance(source, type) and "make_ir" in vars(source):
+        patches.wrap(source, "make_ir", wrap_make_ir)
+
+
+def wrap_make_ir(original: Method) -> Method:
+    """`ASTSource.make_ir`: from Python to the first IR."""
+
+    def make_ir(self: Any, *args: Any, **kwargs: Any) -> Any:
+        session = live.active
+        if session is None:
+            return original(self, *args, **kwargs)
+        local.state.source = name = str(getattr(self, "name", "?"))
+        with Cold(session, "stage", "stage", lambda: (f"{name}/ir", {"stage": "ir"})):
+            return original(self, *args, **kwargs)
+
+    return make_ir
+
+
+def wrap_add_stages(original: Method) -> Method:
+    """A backend's `add_stages`: every stage that it adds."""
+
+    def add_stages(self: Any, stages: dict[str, Method], *args: Any, **kwargs: Any) -> Any:
+        result = original(self, stages, *args, **kwargs)
+        if live.active is not None:
+            for stage, work in list(stages.items()):
+                stages[stage] = _stage(stage, work)
+        return result
+
+    return add_stages
+
+
+def _stage(stage: str, work: Method) -> Method:
+    def run_stage(source: Any, metadata: Any) -> Any:
+        session = live.active
+        if session is None:
+            return work(source, metadata)
+        name = f"{local.state.source}/{stage}"
+        with Cold(session, "stage", "stage", lambda: (name, {"stage": stage, "hash": metadata.get("hash")})) as cold:
+            result = work(source, metadata)
+            if isinstance(result, bytes):
+                cold.attrs["bytes"] = len(result)
+        return result
+
+    return run_stage
+
+
+def wrap_get_group(original: Method) -> Method:
+    """`get_group` of the cache manager: a lookup on disk."""
+
+    def get_group(self: Any, filename: str) -> Any:
+        session = live.active
+        if session is None:
+            return original(self, filename)
+        with Cold(session, "cache", "cache", lambda: (filename, _lookup(self, "get"))) as cold:
+            group = original(self, filename)
+            cold.attrs["hit"] = bool(group)
+        guard.call("cache", _note_hit, bool(group))
+        return group
+
+    return get_group
+
+
+def _lookup(manager: Any, operation: str) -> dict[str, Any]:
+    return {"op": operation, "key": getattr(manager, "key", None), "manager": type(manager).__name__}
+
+
+def _note_hit(hit: bool) -> None:  # noqa: FBT001 - the only thing there is to say
+    stack = local.state.stack
+    if stack and stack[-1].kind == "jit":
+        stack[-1].hit = hit
+
+
+def wrap_put_group(original: Method) -> Method:
+    """`put_group` of the cache manager: a compiled kernel goes to disk."""
+
+    def put_group(self: Any, filename: str, group: Any) -> Any:
+        session = live.active
+        if session is None:
+            return original(self, filename, group)
+        with Cold(session, "cache", "cache", lambda: (filename, {**_lookup(self, "put"), "files": len(group)})):
+            return original(self, filename, group)
+
+    return put_group
+
+
+def wrap_init_handles(original: Method) -> Method:
+    """`CompiledKernel._init_handles`: launcher build, then the module goes to the device; or OutOfResources."""
+
+    def _init_handles(self: Any) -> Any:
+        session = live.active
+        if session is None or self.module is not None:
+            return original(self)
+        guard.call("launcher_build", _ensure_launcher)
+        with Cold(session, "load", "load", lambda: _load(session, self)) as cold:
+            result = original(self)
+            cold.report(lambda: describe.loaded(self))
+        return result
+
+    return _init_handles
+
+
+def _load(session: Session, compiled: Any) -> tuple[str, dict[str, Any]]:
+    row = session.tables.kernel(compiled)
+    return row.function, {"kernel": row.id, "hash": getattr(compiled, "hash", None), "bytes": len(compiled.kernel)}
+
+
+def _ensure_launcher() -> None:
+    """The driver's launcher class; a kernel is being loaded, so the driver is there already."""
+    from triton.runtime import driver  # noqa: PLC0415 - Triton is at work
+
+    launcher = driver.active.launcher_cls
+    if isinstance(launcher, type):
+        patches.wrap(launcher, "__init__", wrap_launcher)
+
+
+def wrap_launcher(original: Method) -> Method:
+    """The launcher's constructor: compiles C where Triton is old or the cache cold."""
+
+    def __init__(self: Any, src: Any, metadata: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        session = live.active
+        if session is None:
+            return original(self, src, metadata, *args, **kwargs)
+        name = str(getattr(src, "name", None) or getattr(metadata, "name", "?"))
+        with Cold(session, "launcher_build", "launcher_build", lambda: (name, {})):
+            return original(self, src, metadata, *args, **kwargs)
+
+    return __init__

@@ -1,0 +1,113 @@
+"""The hot path: what a warm launch pays for being recorded. Measured by benchmarks/launch_overhead.py."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tprof.record import guard
+from tprof.record import session as live
+from tprof.record.clock import now
+from tprof.record.spans import at_search, request_id
+from tprof.record.threads import local
+
+HOOK = "launch"
+
+
+class Quiet:
+    """Whether nobody else listens to launches; then Triton's own launch metadata need not be built.
+
+    Args:
+        runtime: what holds the hook slots.
+    """
+
+    def __init__(self, runtime: Any) -> None:
+        self.runtime, self.enter = runtime, runtime.launch_enter_hook
+        self.chained = hasattr(self.enter, "calls")
+        self.enter_calls = self.enter.calls if self.chained else ()
+        leave = runtime.launch_exit_hook
+        # one call too many to be quiet, where the slot holds another tool's callable
+        self.exit_calls = leave.calls if hasattr(leave, "calls") else (leave, leave) if leave else ()
+
+
+def build(original: Callable[..., Any], runtime: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The replacement of `CompiledKernel.launch_metadata` and the hook for the launch's exit.
+
+    A launch runs from the first to the second. Nothing in between belongs to the recorder, and the exit hook ignores
+    what it is handed, so that other tools' metadata can be passed on untouched.
+    """
+    quiet = Quiet(runtime)
+    enter_hook, enter_calls, exit_calls = quiet.enter, quiet.enter_calls, quiet.exit_calls
+    profiler = sys.modules.get("torch.autograd.profiler")
+
+    def launch_metadata(self: Any, grid: Any, stream: Any, *args: Any) -> Any:
+        session = live.active
+        if session is None or not session.records_launches:
+            return original(self, grid, stream, *args)
+        if self.module is None:
+            self._init_handles()  # as `original` does; a failure of it is the user's
+        if runtime.launch_enter_hook is not enter_hook or enter_calls or len(exit_calls) > 1:
+            metadata = original(self, grid, stream, *args)
+        else:
+            metadata = None
+        try:
+            key = None
+            row = session.tables.kernels.get(id(self))
+            if row is not None and type(grid) is tuple:
+                key = row.keys.get((grid, row.select(args)))
+            if key is None:
+                key = session.tables.shape(self, grid, args)
+            state = local.state
+            if state.open is not None:
+                session.close_launch(state)
+            if state.tuning and at_search(state):
+                session.close_search(state)
+            if key.attributes is not None:
+                session.nvtx.domain.push_range(key.attributes)
+            if profiler is not None and profiler._is_profiler_enabled:  # noqa: SLF001 - as torch's own code generator
+                mark(state, key)
+            state.open = key
+            state.t_enter = now()
+        except guard.FAILURES as error:
+            session.records_launches = False
+            guard.switch_off(HOOK, error)
+            return metadata or original(self, grid, stream, *args)
+        return metadata or key.lazy
+
+    return launch_metadata, leave
+
+
+def leave(_metadata: Any = None) -> None:
+    """The exit hook: the driver has taken the launch."""
+    state = local.state
+    key = state.open
+    if key is None:
+        return
+    t_exit = now()
+    state.open = None
+    try:
+        if state.marker is not None:
+            state.marker.__exit__(None, None, None)
+            state.marker = None
+        if key.attributes is not None and live.active is not None:
+            live.active.nvtx.domain.pop_range()
+        span = state.candidate
+        if state.cold:
+            span = span or (state.cold if state.cold_name == key.function else 0)
+            state.cold = 0
+        state.launches += (state.t_enter, t_exit, key.id, span, request_id.get())
+    except guard.FAILURES as error:
+        guard.switch_off(HOOK, error)
+
+
+def mark(state: Any, key: Any) -> None:
+    """A marker that torch.profiler records, and whose External id the GPU's kernel will carry."""
+    marker = state.markers.get(key.id)
+    if marker is None:
+        import torch  # noqa: PLC0415 - its profiler is running
+
+        fast = torch._C._profiler._RecordFunctionFast  # noqa: SLF001 - what Inductor's generated code uses
+        marker = state.markers[key.id] = fast(key.marker, [], {"tprof_key": key.id})
+    marker.__enter__()
+    state.marker = marker

@@ -1,0 +1,136 @@
+"""Wraps around `triton.autotune`: a search, its pruning, its disk cache, and every candidate with what became of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tprof.record import guard, spans
+from tprof.record import session as live
+from tprof.record.session import Session
+from tprof.record.spans import Cold, Span
+from tprof.record.threads import ThreadState, local
+
+Method = Callable[..., Any]
+CONFIG = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")
+
+
+def name_of(tuner: Any) -> str:
+    """Name of the function that a tuner tunes."""
+    return str(getattr(getattr(tuner, "base_fn", None), "__name__", "?"))
+
+
+def wrap_prune(original: Method) -> Method:
+    """`prune_configs` is the first thing that `run` does for a key it does not know: the search begins here."""
+
+    def prune_configs(self: Any, *args: Any, **kwargs: Any) -> Any:
+        session = live.active
+        if session is None:
+            return original(self, *args, **kwargs)
+        guard.call("autotune", _open_search, session, self)
+        with Cold(session, "prune", "prune", lambda: (name_of(self), {"before": len(self.configs)})) as cold:
+            kept = original(self, *args, **kwargs)
+            cold.report(lambda: {"after": len(kept)})
+        return kept
+
+    return prune_configs
+
+
+def _open_search(session: Session, tuner: Any) -> None:
+    """Begin a search. Nothing is sure to run when it is over, so it is closed by what this thread does next."""
+    state = local.state
+    if spans.at_search(state):
+        close_search(state)  # one that an exception ended
+    if any(other is tuner for other, _, _ in state.tuning):
+        return
+    attrs = {"configs": len(tuner.configs), "key_names": [str(key) for key in tuner.keys]}
+    span = spans.begin(session, "autotune", name_of(tuner), attrs)
+    session.search_closer = close_search
+    state.tuning.append((tuner, span, set(tuner.cache)))
+
+
+def close_search(state: ThreadState) -> None:
+    """End the innermost search of a thread: with its result, or without one if an exception ended it."""
+    tuner, span, known = state.tuning.pop()
+    new = [key for key in tuner.cache if key not in known]
+    attrs = _result(tuner, new[-1]) if new else {}
+    spans.end(span, attrs, None if new else span.error or "left by an exception", span.last_ns)
+
+
+def wrap_warmup(original: Method) -> Method:
+    """`Autotuner.warmup` prunes too, but searches nothing."""
+
+    def warmup(self: Any, *args: Any, **kwargs: Any) -> Any:
+        tuning = local.state.tuning
+        tuning.append((self, None, set()))
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            tuning.pop()
+
+    return warmup
+
+
+def _result(tuner: Any, key: Any) -> dict[str, Any]:
+    best = tuner.cache[key]
+    return {"key": [str(part) for part in key], "best": str(best), "config": config(best)}
+
+
+def config(candidate: Any) -> dict[str, Any]:
+    """A `triton.Config` as names and values."""
+    options = {name: getattr(candidate, name, None) for name in CONFIG}
+    return {**candidate.kwargs, **{name: value for name, value in options.items() if value is not None}}
+
+
+def wrap_bench(original: Method) -> Method:
+    """`Autotuner._bench`: one candidate; it swallows what a candidate may fail with, so its spans are asked."""
+
+    def _bench(self: Any, *args: Any, **kwargs: Any) -> Any:
+        session, state = live.active, local.state
+        if session is None:
+            return original(self, *args, **kwargs)
+        outer = state.candidate
+        with Cold(session, "candidate", "candidate", lambda: _candidate(self, kwargs.get("config"))) as cold:
+            state.candidate = cold.span.id if cold.span else outer
+            try:
+                timings = original(self, *args, **kwargs)
+            finally:
+                state.candidate = outer
+            if cold.span is not None:
+                cold.report(lambda: _timings(timings))
+                guard.call("candidate", _failure, cold.span, cold.attrs)
+        return timings
+
+    return _bench
+
+
+def _candidate(tuner: Any, candidate: Any) -> tuple[str, dict[str, Any]]:
+    return name_of(tuner), {"text": str(candidate), "config": config(candidate)}
+
+
+def _timings(timings: Any) -> dict[str, Any]:
+    found = [float(t) for t in (timings if isinstance(timings, list | tuple) else [timings])]
+    return {"timings_ms": found if all(map(math.isfinite, found)) else None}
+
+
+def _failure(span: Span, attrs: dict[str, Any]) -> None:
+    """A candidate without timings failed; why, its innermost failed span knows."""
+    if attrs.get("timings_ms") is None:
+        attrs["failed"] = span.error or "no timing, and no reason was seen"
+
+
+def wrap_check_disk_cache(original: Method) -> Method:
+    """`check_disk_cache` (3.4 on): tuned results on disk; on a miss it runs the whole search within itself."""
+
+    def check_disk_cache(self: Any, *args: Any, **kwargs: Any) -> Any:
+        session = live.active
+        if session is None:
+            return original(self, *args, **kwargs)
+        with Cold(session, "autotune_cache", "autotune_cache", lambda: (name_of(self), {})) as cold:
+            hit = original(self, *args, **kwargs)
+            # 3.4 to 3.6 return None on a miss or where the cache does not apply
+            cold.attrs["hit"] = bool(hit)
+        return hit
+
+    return check_disk_cache
