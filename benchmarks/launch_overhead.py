@@ -2,19 +2,33 @@
 
     python benchmarks/launch_overhead.py [--blocks 100] [--launches 200]
 
-CPU time of the launching thread; differences of minima over interleaved blocks, since a machine is noisy upwards only. To see the cost with an
-NVTX tool attached, set NVTX_INJECTION64_PATH to one (the tests build a small one). Needs torch, triton and nvtx.
+CPU time of the launching thread; differences of minima over interleaved blocks, since a machine is noisy upwards only.
+To see the cost with an NVTX tool attached, set NVTX_INJECTION64_PATH to one (tests/support/nvtxlog.c). Needs torch,
+triton and nvtx.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tempfile
 import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+import torch
+import triton
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+from support import record_kernels as kernels  # noqa: E402 - the line above finds it
+
+from tprof.record import trace  # noqa: E402
+from tprof.testing.stub import stub_driver  # noqa: E402
 
 GOAL_NS = 2000
 
@@ -33,31 +47,24 @@ def main() -> None:
 
 def measure_all(scratch: Path, blocks: int, launches: int) -> None:
     """Measure plain and autotuned launches, shapes read once and always."""
-    import triton
-    from support import record_kernels as kernels  # tests/ is on the path: see the last lines
-
     tool = "an NVTX tool" if os.environ.get("NVTX_INJECTION64_PATH") else "no NVTX tool"
     print(f"triton {triton.__version__}, {tool}: ns per warm launch")
     for name, make in (("plain", plain), ("autotuned", autotuned)):
         for shapes in ("first", "always"):
-            off, on = interleaved(partial(make, kernels), scratch / f"{name}-{shapes}", shapes, blocks, launches)
+            off, on = interleaved(make, scratch / f"{name}-{shapes}", shapes, blocks, launches)
             verdict = "within" if on - off <= GOAL_NS else "over"
             print(f"  {name:9} shapes={shapes:6}  off {off:5.0f}  on {on:5.0f}  adds {on - off:5.0f}  ({verdict} 2 us)")
 
 
-def plain(kernels: object) -> Callable[[], None]:
+def plain() -> Callable[[], None]:
     """A launch of a @triton.jit function."""
-    import torch
-
     x, o = torch.ones(1024), torch.empty(1024)
     launch = kernels.add[(8,)]
     return lambda: launch(x, x, o, 1024, B=128)
 
 
-def autotuned(kernels: object) -> Callable[[], None]:
+def autotuned() -> Callable[[], None]:
     """A launch through `triton.autotune`."""
-    import torch
-
     x, o = torch.ones(1024), torch.empty(1024)
     launch = kernels.tuned((128, 0, 4), (256, 0, 4))[lambda meta: (1024 // meta["B"],)]
     return lambda: launch(x, o, 1024)
@@ -67,9 +74,6 @@ def interleaved(
     make: Callable[[], Callable[[], None]], out: Path, shapes: str, blocks: int, launches: int
 ) -> tuple[float, float]:
     """Least ns per launch without and with recording; each block with recording is a `trace` of its own."""
-    from tprof.record import trace
-    from tprof.testing.stub import stub_driver
-
     off, on = [], []
     with stub_driver() as driver:
         driver.keep_launches = False
@@ -92,8 +96,4 @@ def timed(call: Callable[[], None], launches: int) -> float:
 
 
 if __name__ == "__main__":
-    import sys
-
-    root = Path(__file__).resolve().parents[1]
-    sys.path[:0] = [str(root), str(root / "tests")]
     main()

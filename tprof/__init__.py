@@ -9,9 +9,23 @@ if TYPE_CHECKING:
     from tprof.analyze import Options, Result
     from tprof.errors import SourceError, TprofError, UsageError
     from tprof.facade import Trace, load
+    from tprof.record import annotate, ready, request, trace
 
 __version__ = "0.1.0"
-__all__ = ["Options", "Result", "SourceError", "TprofError", "Trace", "UsageError", "__version__", "load"]
+__all__ = [
+    "Options",
+    "Result",
+    "SourceError",
+    "TprofError",
+    "Trace",
+    "UsageError",
+    "__version__",
+    "annotate",
+    "load",
+    "ready",
+    "request",
+    "trace",
+]
 
 _HOME = {
     "Options": "tprof.analyze",
@@ -21,6 +35,7 @@ _HOME = {
     "Trace": "tprof.facade",
     "UsageError": "tprof.errors",
     "load": "tprof.facade",
+    **dict.fromkeys(("annotate", "ready", "request", "trace"), "tprof.record"),
 }
 
 

@@ -87,7 +87,9 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
         Column("request", "int64", "row of `host`: the request range that this event served"),
         Column("phase", "label", "phase that the recorder says the event was"),
         Column("kernel", "label", "kernel that a recorded event was about"),
-        Column("cold", "bool", "of a recorded launch: something was compiled, looked up, loaded or tuned on its behalf"),
+        Column(
+            "cold", "bool", "of a recorded launch: something was compiled, looked up, loaded or tuned on its behalf"
+        ),
         Column("attrs", "string", "what else the producer said, as JSON"),
     ),
     "device": (
@@ -171,6 +173,7 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
     # Shape keys, where recorded.
     "shapes": (
         _required("pid", "int64", "operating-system process id"),
+        _required("id", "int64", "as the process numbers them: launch markers name it"),
         _required("kernel", "string", "name on the device"),
         _required("key", "string", "grid and arguments as text: `shape_key` of the launches"),
         Column("start_ns", "int64", "when it was first seen, ns"),
@@ -206,6 +209,8 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
         _required("rows_dropped", "int64", "rows that were lost; the warnings say why"),
         Column("rows_skipped", "string", "rows that are no events (flows, counters, metadata …) by kind, as JSON"),
         Column("epoch_ns", "int64", "UTC time of the source's zero, ns; null where the source does not say"),
+        Column("clock_offset_ns", "int64", "taken off its times to put it on the recorder's clock, by beacons, ns"),
+        Column("clock_error_ns", "int64", "bound of that offset's error, ns"),
     ),
 }
 

@@ -8,12 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tprof import model
-from tprof.align import AlignOptions, align, combine
+from tprof.align import AlignOptions, align, combine, join
 from tprof.align.calls import is_kind
 from tprof.analyze import Attribution, Options, Result, cold, idle, kernels, requests, summarize
 from tprof.errors import SourceError
 from tprof.events import Note
-from tprof.read import expand, read_file
+from tprof.read import expand, read_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -64,7 +64,8 @@ def load(
     """Read one or more recordings into one aligned trace.
 
     Args:
-        sources: torch.profiler traces, Nsight Systems exports or reports, or directories of them, gzipped or not.
+        sources: run directories, torch.profiler traces, Nsight Systems exports or reports, gzipped or not, or
+            directories of them.
         phases: glob over range names -> phase (`autotune`, …) or purpose (`warmup`, …), for traces annotated by hand.
         requests: globs of the ranges that are requests; default `request*`, else `ProfilerStep*`.
         progress: called with (done, total) of the source that is being read.
@@ -77,7 +78,9 @@ def load(
     traces, failed = [], []
     for path in expand(sources):
         try:
-            traces.append(align(read_file(path, progress), options))
+            found = read_source(path, progress)
+            run = found[0].sources["format"][0].as_py() == "tprof"
+            traces.append(align(join(found) if run else found[0], options))
         except SourceError as error:
             if not skip_unreadable:
                 raise

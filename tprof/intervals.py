@@ -123,6 +123,11 @@ class Steps:
         s, e, ia, ib = intersect((start, end), (padded.bounds[:-1], padded.bounds[1:]))
         return s, e, padded.value[ib], ia
 
+    def within(self, low: int, high: int) -> Steps:
+        """The same function on [low, high) only."""
+        s, e, value, _ = self.over(np.array([low]), np.array([high]))
+        return Steps(np.append(s, e[-1:]), value)
+
     def padded(self) -> Steps:
         """The same function on all of time, -1 outside."""
         low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max

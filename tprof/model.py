@@ -95,6 +95,8 @@ def triples(values: np.ndarray, missing: np.ndarray | None = None) -> pa.FixedSi
 def ints(data: pa.Table, name: str) -> np.ndarray:
     """An integer or bool column as int64, shape (rows,); nulls are -1."""
     column = data[name]
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.int8())
     if column.null_count:
         column = column.fill_null(NULL)
     return column.to_numpy().astype(np.int64, copy=False)
@@ -133,7 +135,8 @@ class Trace:
     """Everything known of one or more recordings, on one clock.
 
     Attributes:
-        host, device, spans, candidates, compiles, specializations, shapes, processes, threads, devices, sources: tables of `events.TABLES`.
+        host, device, processes, threads, devices, sources: tables of `events.TABLES`, as read.
+        spans, candidates, compiles, specializations, shapes: the same, as recorded and as `align` finds them.
         epoch_ns: UTC time of the clock's zero in ns, or None where no source says.
         epoch_error_ns: bound of that time's error in ns, or None where it is not known.
         notes: warnings.

@@ -121,7 +121,7 @@ def oracle_of(trace: Trace) -> Oracle:
     return Oracle(host, device, spans, [pid for pid, _ in THREADS])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(raw_traces(), st.sampled_from((AlignOptions(), PHASES)))
 def test_figures_of_an_aligned_trace_equal_the_oracle(raw: Trace, options: AlignOptions) -> None:
     trace = align(raw, options)
@@ -136,7 +136,7 @@ def test_figures_of_an_aligned_trace_equal_the_oracle(raw: Trace, options: Align
         question(attribution, Options()).to_dict()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(raw_traces(), st.sampled_from((AlignOptions(), PHASES)))
 def test_what_align_fills_is_sound(raw: Trace, options: AlignOptions) -> None:
     trace = align(raw, options)

@@ -32,7 +32,7 @@ def device_rows(trace: Trace, window: tuple[int, int]) -> list[dict[str, Any]]:
     return [{key: value for key, value in row.items() if key != "device"} for row in rows]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(examples(), examples(), st.sampled_from([(None, None, 0), (100, 100, 0), (1_000, 1_700, 700)]))
 def test_devices_and_requests_of_each_stay_as_they_were(
     one: Example, other: Example, clock: tuple[int | None, int | None, int]

@@ -130,6 +130,25 @@ def test_sync_is_tax_only_while_devices_do_nothing_but_tune() -> None:
     assert row["sync_by_device"] == {"work": 100, "tuning": 150, "idle_or_other": 50}
 
 
+def test_sync_is_no_tax_while_another_device_sets_up() -> None:
+    host = [
+        span(0, 1_000, "request#a"),
+        span(10, 60, "tune"),
+        call(20, 30, correlation=1),
+        span(62, 68, "prepare"),
+        call(63, 65, correlation=2),
+        call(100, 400, "cudaDeviceSynchronize"),
+    ]
+    device = [kernel(90, 300, "t", correlation=1), kernel(250, 350, "s", correlation=2, device=1)]
+    two = table("devices", {"host": ["", ""], "ordinal": [0, 1], "source": [0, 0]})
+    phases = {"tune": "autotune", "prepare": "setup"}
+    found = align(replace(trace(host, device), devices=two), AlignOptions(phases))
+    (row,) = requests(Attribution(found), Options()).to_dict()["requests"]
+    assert row["device_by_purpose"] == {"setup": 100, "tuning": 210}
+    assert row["cold_tax_ns"] == 50 + 150  # the range itself, and the wait until the other device began
+    assert row["sync_by_device"]["tuning"] == 150
+
+
 # ---- cold and findings
 
 

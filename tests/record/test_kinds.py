@@ -206,9 +206,8 @@ def test_kernels_are_not_kept_alive(stub, tmp_path, xo, kernels, trace):
 
 
 def test_the_interpreter_shows_nothing_and_tprof_says_so(python, tmp_path):
-    done = python(
-        "import sys; from tprof.record import trace\nwith trace(sys.argv[1]): pass", tmp_path / "run", TRITON_INTERPRET="1"
-    )
+    code = "import sys; from tprof.record import trace\nwith trace(sys.argv[1]): pass"
+    done = python(code, tmp_path / "run", TRITON_INTERPRET="1")
     assert done.returncode == 0, done.stderr
     assert "TRITON_INTERPRET=1" in done.stderr
     assert rundir.only(tmp_path / "run").notes == ["interpreted"]
@@ -254,7 +253,8 @@ def test_a_tool_that_replaces_the_enter_hook(stub, tmp_path, xo, kernels, trace,
         pytest.skip("this triton has no knobs")
     seen = []
     with trace(tmp_path / "run"):
-        monkeypatch.setattr(triton.knobs.runtime, "launch_enter_hook", lambda metadata: seen.append(metadata.get()["name"]))
+        theirs = lambda metadata: seen.append(metadata.get()["name"])  # noqa: E731
+        monkeypatch.setattr(triton.knobs.runtime, "launch_enter_hook", theirs)
         kernels.add[(8,)](xo[0], *xo, 1024, B=128)
     monkeypatch.undo()
     assert seen == ["add"]

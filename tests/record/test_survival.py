@@ -267,9 +267,9 @@ def test_a_failed_load_is_recorded_with_its_text(cold_cache, tmp_path):
     from tprof.testing.stub import stub_driver
 
     x, o = torch.ones(1024), torch.empty(1024)
-    with stub_driver(fail_load=lambda name: name == "add"), trace(tmp_path / "run"):
-        with pytest.raises(RuntimeError, match="image is invalid"):
-            kernels.add[(8,)](x, x, o, 1024, B=128)
+    failing = stub_driver(fail_load=lambda name: name == "add")
+    with failing, trace(tmp_path / "run"), pytest.raises(RuntimeError, match="image is invalid"):
+        kernels.add[(8,)](x, x, o, 1024, B=128)
     (load,) = rundir.only(tmp_path / "run").kind("load")
     assert load["ok"] is False
     assert "device kernel image is invalid" in load["error"]
@@ -342,7 +342,7 @@ def test_a_hook_that_raises_is_switched_off_and_named(module, name, cache, tmp_p
     assert len(driver.launches) == 12
     process = rundir.only(tmp_path / "run")
     assert "hook-disabled" in process.notes
-    assert len(process.notes) == len(set(n["message"] for n in process.of("note")))
+    assert len(process.notes) == len({n["message"] for n in process.of("note")})
     assert "ZeroDivisionError: ours" in caplog.text
     assert len(process.of("close")) == 1
 

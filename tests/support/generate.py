@@ -13,7 +13,7 @@ from tprof.model import Trace, table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-HORIZON = 60
+HORIZON = 30
 THREADS = ((1, 11), (1, 12), (2, 21))  # (pid, tid)
 DEVICES = 2
 LAUNCHERS = ("cudaLaunchKernel", "cuLaunchKernelEx", "cudaGraphLaunch", "cudaMemcpyAsync", "cudaMemsetAsync")
@@ -48,7 +48,7 @@ class Example:
 
 
 @st.composite
-def _interval(draw: st.DrawFn, longest: int = 25) -> tuple[int, int]:
+def _interval(draw: st.DrawFn, longest: int = 15) -> tuple[int, int]:
     start = draw(st.integers(0, HORIZON))
     return start, start + draw(st.sampled_from((0, 1, 1, 2, 3, 5, 8, longest)))
 
@@ -76,7 +76,7 @@ def _span(draw: st.DrawFn) -> Span:
 
 @st.composite
 def _request(draw: st.DrawFn) -> HostEvent:
-    start, end = draw(_interval(40))
+    start, end = draw(_interval(25))
     return HostEvent(start, end, draw(st.integers(0, len(THREADS) - 1)), "range", f"request#{start}")
 
 

@@ -24,7 +24,7 @@ def pick(x, o, n, B: tl.constexpr, HOW: tl.constexpr):
     i = tl.program_id(0) * B + tl.arange(0, B)
     v = tl.load(x + i, mask=i < n, other=0.0)
     if HOW == 3:
-        v = tl.inline_asm_elementwise("no such instruction $0, $1;", "=r,r", [v], dtype=tl.float32, is_pure=True, pack=1)
+        v = tl.inline_asm_elementwise("nonsense $0, $1;", "=r,r", [v], dtype=tl.float32, is_pure=True, pack=1)
     if HOW == 1:
         a = tl.reshape(v, (16, B // 16)).to(tl.float16)
         square = tl.dot(tl.trans(a), a)
@@ -46,7 +46,7 @@ _calls = count(1)
 
 def tuned(*configs, fn=pick, **kwargs):
     """`fn` under a fresh autotuner: each config is (B, HOW, num_warps). Needs a driver."""
-    found = [triton.Config({"B": b, "HOW": how}, num_warps=warps) for b, how, warps in configs]
+    found = [triton.Config({"B": b, "HOW": how}, num_warps=warps, num_stages=3) for b, how, warps in configs]
     tuner = triton.autotune(configs=found, key=["n"], **kwargs)(fn)
     tuner.do_bench = bench  # 3.2 does not pass the argument on
     return tuner

@@ -1,4 +1,4 @@
-"""Reads a run directory by docs/run-directory.md, without the product's reader: what the tests of the recorder check."""
+"""Reads a run directory by docs/run-directory.md, without the product's reader: for the tests of the recorder."""
 
 from __future__ import annotations
 

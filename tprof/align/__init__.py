@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from tprof.align.combine import combine
 from tprof.align.infer import infer
+from tprof.align.join import join
 from tprof.align.links import link_launches
 from tprof.align.paths import add_paths
 from tprof.align.purpose import add_purposes
 from tprof.align.ranges import add_parents
+from tprof.align.shapes import add_shapes
 from tprof.align.spans import add_spans
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from tprof.model import Trace
 
-__all__ = ["AlignOptions", "align", "combine"]
+__all__ = ["AlignOptions", "align", "combine", "join"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class AlignOptions:
 def align(trace: Trace, options: AlignOptions | None = None) -> Trace:
     """Everything that can be known or deduced of one recording's events, in the order that each step needs."""
     options = options or AlignOptions()
-    trace = add_parents(link_launches(trace))
+    trace = add_shapes(add_parents(link_launches(trace)))
     found = infer(trace, options.requests)
     trace = add_spans(trace, found, options.phases)
     trace = add_purposes(trace, found, options.phases)

@@ -31,8 +31,8 @@ _RULES: Final = tuple(
         (r"^(cu|hip)ModuleLoad", LOAD),
         (r"^(cu|cuda|hip)LibraryLoad", LIBRARY),
         (r"^(cu|cuda|hip)(StreamBeginCapture|StreamEndCapture|GraphInstantiate)", CAPTURE),
-        (r"^(cu|cuda|hip)(Malloc|Free|MemAlloc|Mem(Create|Map|Unmap|Release|Free|AddressReserve)"
-         r"|Host(Alloc|Register|Unregister|Free))", ALLOC),
+        ((r"^(cu|cuda|hip)(Malloc|Free|MemAlloc|Mem(Create|Map|Unmap|Release|Free|AddressReserve)"
+          r"|Host(Alloc|Register|Unregister|Free))"), ALLOC),
         (r"^(cuInit|hipInit|cuDevicePrimaryCtxRetain|cuCtxCreate)", INIT),
     )
 )  # fmt: skip

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tprof.errors import UsageError
 from tprof.events import TABLES, Note
@@ -43,7 +44,7 @@ def combine(traces: Sequence[Trace]) -> Trace:
         return traces[0]
     named = [_with_host(t) for t in traces]
     epoch = next((t.epoch_ns for t in named if t.epoch_ns is not None), None)
-    shifted = [_shift(t, 0 if t.epoch_ns is None or epoch is None else t.epoch_ns - epoch) for t in named]
+    shifted = [shift(t, 0 if t.epoch_ns is None or epoch is None else t.epoch_ns - epoch) for t in named]
     parts = _renumbered(shifted)
     tables = {name: pa.concat_tables([p[name] for p in parts]).unify_dictionaries() for name in TABLES}
     notes = tuple(n for t in traces for n in t.notes) + _clock_notes(traces)
@@ -64,16 +65,16 @@ def _with_host(trace: Trace) -> Trace:
     return replace(trace, **tables)
 
 
-def _shift(trace: Trace, offset: int) -> Trace:
+def shift(trace: Trace, offset: int) -> Trace:
     """The same trace with every time moved by `offset` ns."""
     if not offset:
         return trace
     tables = {}
-    for name in ("host", "device", "spans", "candidates", "compiles"):
+    for name, columns in TABLES.items():
         data: pa.Table = getattr(trace, name)
-        for column in ("start_ns", "end_ns"):
-            position = data.schema.get_field_index(column)
-            data = data.set_column(position, data.schema.field(column), pa.array(ints(data, column) + offset))
+        for column in {"start_ns", "end_ns"} & {c.name for c in columns}:
+            moved = pc.add(data[column], pa.scalar(offset, pa.int64()))
+            data = data.set_column(data.schema.get_field_index(column), data.schema.field(column), moved)
         tables[name] = data
     return replace(trace, **tables)
 

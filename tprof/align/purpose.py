@@ -7,6 +7,8 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tprof.align.calls import is_kind
 from tprof.align.ranges import by_thread
@@ -41,7 +43,7 @@ def add_purposes(trace: Trace, found: Inference, phases: Mapping[str, str]) -> T
     purpose = np.full(len(launch), PURPOSES.index("work"))
     inferred = linked & (found.purpose[launch] > 0) if len(found.purpose) else np.zeros(len(launch), bool)
     purpose[inferred] = found.purpose[launch[inferred]]
-    told = _by_range(trace, phases)
+    told = _by_candidate(trace, _by_range(trace, phases))
     recorded = linked & (told[launch] != NONE) if len(told) else np.zeros(len(launch), bool)
     purpose[recorded] = told[launch[recorded]]
     # A launch is work because nothing says otherwise; only ranges of the user or of a recorder make that a record.
@@ -73,6 +75,20 @@ def _by_range(trace: Trace, phases: Mapping[str, str]) -> np.ndarray:
         owner = innermost(start[rows], end[rows]).at(start[here])
         out[here] = np.where(owner == NONE, NONE, by_name[code[rows[owner]]])
     return out
+
+
+def _by_candidate(trace: Trace, told: np.ndarray) -> np.ndarray:
+    """The same with every call inside a recorded candidate called tuning, unless a range inside it says otherwise."""
+    recorded = trace.candidates.filter(pc.equal(trace.candidates["basis"].cast(pa.string()), "recorded"))
+    start, end, thread = (ints(recorded, c) for c in ("start_ns", "end_ns", "thread"))
+    calls = np.flatnonzero(is_kind(trace.host, "runtime", "driver"))
+    begun, on_thread = ints(trace.host, "start_ns")[calls], ints(trace.host, "thread")[calls]
+    for on, rows in by_thread(thread):
+        here = on_thread == on
+        inside = innermost(start[rows], end[rows]).at(begun[here]) != NONE
+        tuning = calls[here][inside]
+        told[tuning] = np.where(told[tuning] == NONE, PURPOSES.index("tuning"), told[tuning])
+    return told
 
 
 def _purpose(name: str, phases: Mapping[str, str]) -> int:

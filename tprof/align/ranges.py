@@ -23,14 +23,23 @@ def match_ranges(trace: Trace, patterns: Iterable[str]) -> np.ndarray:
     """Rows of `host` that are user ranges and whose name matches a glob, in row order."""
     code, names = codes(trace.host, "name")
     wanted = [i for i, name in enumerate(names) if any(fnmatchcase(name, p) for p in patterns)]
-    return np.flatnonzero(np.isin(code, wanted) & is_kind(trace.host, "range", "startend"))
+    return np.flatnonzero(np.isin(code, wanted) & is_kind(trace.host, "range", "startend", "request"))
 
 
 def request_rows(trace: Trace, patterns: Sequence[str] = ()) -> np.ndarray:
     """Rows of `host` that are requests: by the given globs, else by the default names."""
     if patterns:
         return match_ranges(trace, patterns)
+    if len(recorded := np.flatnonzero(is_kind(trace.host, "request"))):
+        return recorded
     return next((rows for group in DEFAULT_REQUESTS if len(rows := match_ranges(trace, group))), np.zeros(0, np.int64))
+
+
+def process_of(trace: Trace) -> np.ndarray:
+    """Number of the process that each row of `threads` belongs to, shape (threads,)."""
+    known: dict[tuple[str, int], int] = {}
+    keys = zip(trace.threads["host"].to_pylist(), trace.threads["pid"].to_pylist(), strict=True)
+    return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
 
 
 def by_thread(thread: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:

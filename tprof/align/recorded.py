@@ -1,4 +1,4 @@
-"""Cold events that a trace records itself: load calls, graph capture, a compiler's interpreter frames, mapped ranges."""
+"""Cold events that a trace records itself: load calls, graph capture, frames of a compiler, mapped ranges, ours."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from tprof.model import Trace, codes, ints
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import pyarrow as pa
+
 _BY_CALL: Final[dict[int, Phase]] = {LOAD: "module_load", LIBRARY: "init", INIT: "init"}
 # Frames that torch.profiler records with `with_stack`: `path(line): function`.
 _BY_FRAME: Final[tuple[tuple[re.Pattern[str], Phase], ...]] = (
@@ -31,13 +33,17 @@ _BY_FRAME: Final[tuple[tuple[re.Pattern[str], Phase], ...]] = (
 
 @dataclass(frozen=True)
 class ColdEvents:
-    """Recorded cold events: arrays of shape (events,); `phase` indexes PHASES, `name` is what says so."""
+    """Recorded cold events: arrays of shape (events,).
+
+    `phase` indexes PHASES, `name` is what says so, `kernel` is what tprof's recorder says it was for (None: not said).
+    """
 
     start: np.ndarray
     end: np.ndarray
     thread: np.ndarray
     phase: np.ndarray
     name: np.ndarray
+    kernel: np.ndarray
 
 
 def cold_events(trace: Trace, phases: Mapping[str, str]) -> ColdEvents:
@@ -55,6 +61,9 @@ def cold_events(trace: Trace, phases: Mapping[str, str]) -> ColdEvents:
         phase[calls == kind] = PHASES.index(of_kind)
     _by_name(phase, code, names, is_kind(host, "python"), _frame_phase)
     _by_name(phase, code, names, is_kind(host, "range", "startend"), lambda n: mapped(n, phases))
+    told, phases_told = codes(host, "phase")
+    by_recorder = np.flatnonzero(is_kind(host, "cold"))
+    phase[by_recorder] = np.array([PHASES.index(p) for p in phases_told] or [NONE])[told[by_recorder]]
     rows = np.flatnonzero(phase != NONE)
     start, end, thread = (ints(host, c) for c in ("start_ns", "end_ns", "thread"))
     begin, finish, on = _captures(
@@ -67,7 +76,14 @@ def cold_events(trace: Trace, phases: Mapping[str, str]) -> ColdEvents:
         np.concatenate([thread[rows], on]),
         np.concatenate([phase[rows], np.full(len(begin), PHASES.index("graph_capture"))]),
         np.concatenate([text, np.full(len(begin), "stream capture", object)]),
+        np.concatenate([_label(host, "kernel", rows), np.full(len(begin), None, object)]),
     )
+
+
+def _label(host: pa.Table, column: str, rows: np.ndarray) -> np.ndarray:
+    """Values of a label column at some rows, None for a null."""
+    code, values = codes(host, column)
+    return np.array([*values, None], object)[code[rows]] if len(rows) else np.zeros(0, object)
 
 
 def _by_name(

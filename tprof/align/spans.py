@@ -6,17 +6,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
+from tprof.align.calls import NOT_A_CALL, call_classes
 from tprof.align.infer.run import benchmark_kernel
+from tprof.align.paths import FILL
+from tprof.align.ranges import by_thread
 from tprof.align.recorded import cold_events
 from tprof.events import COLD_PHASES, PHASES
 from tprof.intervals import NONE, clip, innermost
-from tprof.model import Trace, ints, labels, nullable, table
+from tprof.model import Trace, codes, ints, labels, nullable, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import pyarrow as pa
 
     from tprof.align.infer import Inference
     from tprof.align.infer.thread import FirstUse, ThreadView
@@ -24,10 +26,16 @@ if TYPE_CHECKING:
 
 
 def add_spans(trace: Trace, found: Inference, phases: Mapping[str, str]) -> Trace:
-    """Fill `spans`, `candidates` and `compiles`."""
+    """Fill `spans`, and add to `candidates` and `compiles` what was inferred."""
     spans = _spans(trace, found, phases)
     candidates, first = _candidates(trace, found)
-    return replace(trace, spans=spans, candidates=candidates, compiles=_compiles(spans, found, first))
+    compiles = _compiles(spans, found, first)
+    return replace(
+        trace,
+        spans=spans,
+        candidates=pa.concat_tables([_with_device_time(trace), candidates]).unify_dictionaries(),
+        compiles=pa.concat_tables([trace.compiles, compiles]).unify_dictionaries(),
+    )
 
 
 @dataclass
@@ -62,12 +70,12 @@ def _pool(trace: Trace, found: Inference, phases: Mapping[str, str]) -> _Pool:
 
 
 def _kernels(told: ColdEvents, found: Inference) -> np.ndarray:
-    """Kernel of each recorded event: that of the inferred stretch of the same phase that it began in, or None."""
-    kernel = np.full(len(told.start), None, object)
+    """Kernel of each recorded event: as recorded, else that of the inferred stretch of its phase that it began in."""
+    kernel = told.kernel.copy()
     for thread, (layers, steps) in found.layers.items():
         rows = np.flatnonzero(told.thread == thread)
         for row, i in zip(rows.tolist(), steps.at(told.start[rows]).tolist(), strict=True):
-            if i != NONE and PHASES.index(layers[i].phase) == told.phase[row]:
+            if kernel[row] is None and i != NONE and PHASES.index(layers[i].phase) == told.phase[row]:
                 kernel[row] = layers[i].kernel
     return kernel
 
@@ -100,12 +108,12 @@ def _spans(trace: Trace, found: Inference, phases: Mapping[str, str]) -> pa.Tabl
 
 
 def _candidates(trace: Trace, found: Inference) -> tuple[pa.Table, dict[int, int]]:
-    """The table, and the first row of each thread in it."""
+    """Inferred candidates, and the first row of each thread among all candidates."""
     busy = _busy_by_launch(trace)
     rows: list[dict[str, object]] = []
     first: dict[int, int] = {}
     for view in found.views:
-        first[view.tokens.thread] = len(rows)
+        first[view.tokens.thread] = trace.candidates.num_rows + len(rows)
         segments = found.segments[view.tokens.thread]
         rows += [_candidate(view, i, busy, segments) for i in range(len(view.benchmarks))]
     return table("candidates", {c: [row[c] for row in rows] for c in (rows[0] if rows else ())}, len(rows)), first
@@ -129,6 +137,38 @@ def _candidate(view: ThreadView, index: int, busy: np.ndarray, segments: list[tu
         "flush_ns": int(busy[tokens.row[at][flush]].sum()),
         "graph_compile": any(low <= start < high for low, high in segments),
     }
+
+
+def _with_device_time(trace: Trace) -> pa.Table:
+    """Recorded candidates with the device time of what was launched in them, where a device was recorded."""
+    candidates = trace.candidates
+    if not candidates.num_rows or not trace.device.num_rows:
+        return candidates
+    busy, called = _busy_by_launch(trace), call_classes(trace.host) != NOT_A_CALL
+    start, thread = ints(trace.host, "start_ns"), ints(trace.host, "thread")
+    fill = _fills(trace)
+    own, flush = np.zeros(candidates.num_rows, np.int64), np.zeros(candidates.num_rows, np.int64)
+    for on, rows in by_thread(ints(candidates, "thread")):
+        calls = np.flatnonzero(called & (thread == on) & (busy > 0))
+        inside = innermost(ints(candidates, "start_ns")[rows], ints(candidates, "end_ns")[rows]).at(start[calls])
+        for values, which in ((own, ~fill[calls]), (flush, fill[calls])):
+            hit = (inside != NONE) & which
+            np.add.at(values, rows[inside[hit]], busy[calls[hit]])
+    for column, values in (("device_ns", own), ("flush_ns", flush)):
+        candidates = candidates.set_column(
+            candidates.schema.get_field_index(column), candidates.schema.field(column), pa.array(values)
+        )
+    return candidates
+
+
+def _fills(trace: Trace) -> np.ndarray:
+    """Whether what each host row enqueued first is a fill, shape (host rows,) bool."""
+    code, names = codes(trace.device, "name")
+    launch = ints(trace.device, "launch")
+    out = np.zeros(trace.host.num_rows, bool)
+    linked = launch != NONE
+    out[launch[linked]] = np.array([bool(FILL.search(n)) for n in names] or [False])[code[linked]]
+    return out
 
 
 def _busy_by_launch(trace: Trace) -> np.ndarray:

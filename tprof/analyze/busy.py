@@ -38,7 +38,11 @@ def stream_numbers(trace: Trace) -> tuple[np.ndarray, list[tuple[int, int, int, 
     for column in columns:
         number = refine(number, column)
     first = np.unique(number, return_index=True)[1]
-    return number, [tuple(int(c[i]) for c in columns) for i in first]  # type: ignore[misc]
+    keys = [tuple(int(c[i]) for c in columns) for i in first]
+    ranked = sorted(range(len(keys)), key=keys.__getitem__)  # ties in time go by stream, whatever the order of the file
+    rank = np.zeros(len(keys), np.int64)
+    rank[ranked] = np.arange(len(keys))
+    return rank[number], [keys[i] for i in ranked]  # type: ignore[misc]
 
 
 def event_purposes(trace: Trace) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tprof.align.calls import LOAD, call_classes
+from tprof.align.calls import LOAD, call_classes, is_kind
 from tprof.analyze.result import Result, Row, source_rows
 from tprof.events import COLD_PHASES, PHASES, PURPOSES
 from tprof.intervals import covered
@@ -159,8 +159,12 @@ def _kernels(spans: list[Row], first_uses: list[Row], candidates: list[Row]) -> 
 
 def _module_loads(trace: Trace, window: tuple[int, int]) -> int | None:
     """Module-load calls that began in the window; None where the producer records none."""
-    called = ints(trace.host, "start_ns")[call_classes(trace.host) == LOAD]
-    if not len(called):
+    start = ints(trace.host, "start_ns")
+    called = start[call_classes(trace.host) == LOAD]
+    if not len(called) and is_kind(trace.host, "cold", "launch").any():
+        phase, phases = codes(trace.host, "phase")
+        called = start[phase == (phases.index("module_load") if "module_load" in phases else len(phases))]
+    elif not len(called):
         return None if "torch" in trace.sources["format"].to_pylist() else 0
     return int(((called >= window[0]) & (called < window[1])).sum())
 

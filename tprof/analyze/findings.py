@@ -132,7 +132,7 @@ def _tuning_on_top(kernels: list[Row], wall_ns: int) -> list[Row]:
         return []
     tuned = sum(row["total_ns"] for row in kernels if row["purpose"] == "tuning")
     top = kernels[0]
-    why = f"the top kernel's {top['calls']} executions are an autotuner's repetitions and cache flushes, not the workload's"
+    why = f"the top kernel's {top['calls']} executions are an autotuner's repetitions and flushes, not the workload's"
     fix = "read `tprof kernels` by purpose; pin the winners"
     title = "most device time is tuning, not work"
     return [

@@ -41,7 +41,12 @@ def idle(attribution: Attribution, options: Options) -> Result:
         gaps += [
             {"device": label["device"], **row} for row in _gaps(attribution, pieces, window, options.top or _LONGEST)
         ]
-    payload = {"window": window_row(window), "devices": devices, "gaps": gaps, "compile_includes": compile_includes(trace, window)}
+    payload = {
+        "window": window_row(window),
+        "devices": devices,
+        "gaps": gaps,
+        "compile_includes": compile_includes(trace, window),
+    }
     flat = [{k: v for k, v in g.items() if k != "phases"} for g in gaps]
     return Result("idle", {"phases": phases, "gaps": flat}, payload, trace.notes, source_rows(trace))
 

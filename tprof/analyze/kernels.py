@@ -123,6 +123,8 @@ def _shape(trace: Trace) -> np.ndarray:
     parent, launch = ints(trace.host, "parent"), ints(trace.device, "launch")
     above = np.where(launch == NONE, NONE, parent[launch] if len(parent) else NONE)
     asked = np.where(above == NONE, NONE, shape[above] if len(shape) else NONE)
+    known = np.where(launch == NONE, NONE, shape[launch] if len(shape) else NONE)  # by tprof's recorder
+    asked = np.where(known == NONE, asked, known)
     return op.astype(np.int64) * (int(asked.max(initial=0)) + 2) + asked + 1
 
 

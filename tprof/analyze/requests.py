@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tprof.align.calls import is_kind
 from tprof.align.ranges import request_rows
 from tprof.analyze.busy import event_purposes
 from tprof.analyze.cold import compile_includes
 from tprof.analyze.result import Result, Row, source_rows
 from tprof.analyze.timeline import UNATTRIBUTED, basis_of, phase_of
 from tprof.events import BASES, COLD_PHASES, PHASES, PURPOSES
-from tprof.intervals import NONE, covered, intersect, subtract, total, union
+from tprof.intervals import NONE, Steps, covered, intersect, subtract, total, union
 from tprof.model import Trace, codes, ints
 
 if TYPE_CHECKING:
@@ -63,11 +66,47 @@ class _Served:
         self.code, self.names = codes(trace.host, "name")
         self.working, self.only_tuning = _device_sets(attribution)
         self._launched = _launched_by_thread(trace, self.thread, self.start)
+        self._request = ints(trace.host, "request")
+        self._serves = np.flatnonzero(is_kind(trace.host, "serve"))
+        self._kernels = np.flatnonzero(is_kind(trace.host, "launch") & (self._request != NONE))
+        self._cold = ints(trace.host, "cold")
+        self._attrs = trace.host["attrs"]
+
+    def _stretches(self, row: int) -> list[tuple[int, int, int]]:
+        """(thread, begin, end) of each stretch in which a thread served the request, the latest first.
+
+        A recorder says so; of a plain range it is the thread on which the range is open.
+        """
+        serves = self._serves[self._request[self._serves] == row]
+        rows = serves if len(serves) else np.array([row])
+        order = rows[np.argsort(-self.start[rows], kind="stable")]
+        return [(int(self.thread[r]), int(self.start[r]), int(self.end[r])) for r in order]
+
+    def _doing(self, stretches: list[tuple[int, int, int]]) -> Steps:
+        """What the serving threads were doing: something cold on any of them, else the one that began last."""
+        lines = self.attribution.timelines
+        cold = [lines.cold(thread).within(low, high) for thread, low, high in stretches]
+        rest = [lines.of(thread).within(low, high) for thread, low, high in stretches]
+        return reduce(Steps.or_else, [*cold, *rest])
+
+    def _id(self, row: int) -> str | None:
+        """The id that the caller gave, where a recorder knows it."""
+        text = self._attrs[row].as_py()
+        found = json.loads(text).get("request_id") if text else None
+        return None if found is None else str(found)
+
+    def _launches(self, row: int) -> Row:
+        """Kernel launches that were recorded as the request's own, and those for which something was cold."""
+        mine = self._kernels[self._request[self._kernels] == row]
+        return (
+            {"launches": len(mine), "cold_launches": int((self._cold[mine] == 1).sum())} if len(self._kernels) else {}
+        )
 
     def budget(self, row: int) -> Row:
         """Where one request's time went."""
-        low, high, thread = int(self.start[row]), int(self.end[row]), int(self.thread[row])
-        s, e, value, _ = self.attribution.timelines.of(thread).over(np.array([low]), np.array([high]))
+        low, high = int(self.start[row]), int(self.end[row])
+        stretches = self._stretches(row)
+        s, e, value, _ = self._doing(stretches).over(np.array([low]), np.array([high]))
         value = np.where(value == NONE, UNATTRIBUTED, value)
         phase = phase_of(value)
         spent = np.bincount(phase, e - s, len(PHASES)).astype(np.int64)
@@ -78,7 +117,7 @@ class _Served:
         inferred = bool(((basis_of(value) == _INFERRED) & (e > s)).any())
         return {
             "name": self.names[self.code[row]],
-            "id": None,
+            "id": self._id(row),
             "start_ns": low,
             "at_ns": low - self.attribution.extent[0],
             "wall_ns": high - low,
@@ -86,7 +125,8 @@ class _Served:
             "cold_exposed_ns": total(*subtract(tax, self.working)),
             "phases": {PHASES[i]: int(spent[i]) for i in np.argsort(-spent, kind="stable") if spent[i]},
             "sync_by_device": self._sync(waiting, total(*tuned)),
-            "device_by_purpose": self._device(thread, low, high),
+            "device_by_purpose": self._device(stretches),
+            **self._launches(row),
             "basis": "inferred" if inferred else "recorded",
         }
 
@@ -95,11 +135,14 @@ class _Served:
         worked = total(*intersect(waiting, self.working)[:2])
         return {"work": worked, "tuning": tuned, "idle_or_other": total(*waiting) - worked - tuned}
 
-    def _device(self, thread: int, low: int, high: int) -> dict[str, int]:
-        """Device time of what the request launched, by purpose: the union of each purpose's executions."""
-        called, first, last, purpose = self._launched.get(thread, (np.zeros(0, np.int64),) * 4)
-        at = slice(*np.searchsorted(called, (low, high)))
-        first, last, purpose = first[at], last[at], purpose[at]
+    def _device(self, stretches: list[tuple[int, int, int]]) -> dict[str, int]:
+        """Device time of what was launched in the stretches, by purpose: the union of each purpose's executions."""
+        parts = []
+        for thread, low, high in stretches:
+            called, *columns = self._launched.get(thread, (np.zeros(0, np.int64),) * 4)
+            at = slice(*np.searchsorted(called, (low, high)))
+            parts.append([column[at] for column in columns])
+        first, last, purpose = (np.concatenate(column) for column in zip(*parts, strict=True))
         return {name: ns for i, name in enumerate(PURPOSES) if (ns := covered(first[purpose == i], last[purpose == i]))}
 
 

@@ -46,7 +46,7 @@ def stream_figures(events: DeviceEvents, launch_start: np.ndarray, window: tuple
 
     Args:
         events: the device's events by start.
-        launch_start: begin of each event's launch call, -1 where unlinked; shape (events,).
+        launch_start: begin of each event's launch call, anything where it has none; shape (events,).
         window: (start, end) in ns.
     """
     return {
@@ -62,7 +62,7 @@ def _figures(events: DeviceEvents, launch_start: np.ndarray, at: np.ndarray, win
     low, high = clip(reach[gap], start[1:][gap], *window)
     length, before, called = high - low, reach[gap], launched[1:][gap]
     full = start[1:][gap] - before
-    unlinked = called == NONE
+    unlinked = events.launch[at][1:][gap] == NONE
     host = ~unlinked & (called > before)
     kernel = ~unlinked & ~host & (full < _KERNEL_WAIT_NS)
     rest = ~(unlinked | host | kernel)

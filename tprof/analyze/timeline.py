@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from tprof.align.calls import ALLOC, COPY, GRAPH, LAUNCH, SYNC, call_classes, is_kind
+from tprof.align.ranges import process_of
 from tprof.events import BASES, COLD_PHASES, PHASES, Basis, Phase
 from tprof.intervals import NONE, Steps, edges, innermost
 from tprof.model import Trace, codes, ints
@@ -88,6 +89,7 @@ class Timelines:
         code, names = codes(host, "name")
         collective = [i for i, n in enumerate(names) if n.startswith(_COLLECTIVE_OPS)]
         out[np.isin(code, collective) & is_kind(host, "op", "range")] = pack("collective")
+        out[is_kind(host, "launch")] = pack("launch")
         for kind, phase in _CALL_PHASE.items():
             out[calls == kind] = pack(phase)
         return out
@@ -121,11 +123,7 @@ class Timelines:
 
     @cached_property
     def _processes(self) -> np.ndarray:
-        """Process of each thread, shape (threads,)."""
-        threads = self._trace.threads
-        known: dict[tuple[str, int], int] = {}
-        keys = zip(threads["host"].to_pylist(), threads["pid"].to_pylist(), strict=True)
-        return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
+        return process_of(self._trace)
 
     def process(self, thread: int) -> int:
         """Number of the process that a thread belongs to."""

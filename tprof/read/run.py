@@ -1,4 +1,4 @@
-"""A tprof run directory to one `Trace` per process, on the monotonic clock of its host. The format: docs/run-directory.md."""
+"""A tprof run directory (docs/run-directory.md) to one `Trace` per process, on the monotonic clock of its host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT_VERSION: Final = 1
-COMPANIONS: Final = (".torch.json.gz", ".torch.json", ".sqlite", ".sqlite.gz")  # what other profilers wrote into the run
+COMPANIONS: Final = (
+    ".torch.json.gz",
+    ".torch.json",
+    ".sqlite",
+    ".sqlite.gz",
+)  # what other profilers wrote into the run
 
 
 def read_run(path: Path, source: str, progress: Callable[[int, int], None] | None = None) -> list[Trace]:
@@ -126,16 +131,18 @@ def _notes(journal: Journal, tables: Tables, cut_bytes: int, name: str) -> tuple
     """What was lost, what was still open at the end, and what the recorder itself had to say."""
     found = []
     if journal.cut_lines:
-        found.append(Note("cut-journal", "lines of the journal are cut or damaged and were left out", journal.cut_lines, name))
+        found.append(
+            Note("cut-journal", "lines of the journal are cut or damaged and were left out", journal.cut_lines, name)
+        )
     if cut_bytes:
         found.append(Note("cut-launches", f"{cut_bytes} bytes of a cut chunk of launches were left out", 1, name))
     for span in tables.unfinished():
-        message = f"{span.kind} {span.name} had not ended when the recording stopped: the process was killed in it, or is still at it"
+        message = f"{span.kind} {span.name} had not ended: the process was killed in it, or is still at it"
         found.append(Note("unfinished-span", message, 1, name))
     if tables.failed_launches:
         found.append(Note("failed-launches", "launches failed on the way to the driver", tables.failed_launches, name))
-    for record in journal.records.get("note", []):
-        found.append(Note(str(record.get("code")), str(record.get("message")), 1, name))
+    said = journal.records.get("note", [])
+    found += [Note(str(record.get("code")), str(record.get("message")), 1, name) for record in said]
     for close in journal.records.get("close", []):
         lost = close.get("lost", {})
         if sum(lost.values()):

@@ -90,8 +90,8 @@ def read_journal(path: Path) -> Journal:
 def _take(journal: Journal, record: Record) -> None:
     kind = record["type"]
     if kind == "begin":
-        keys = ("id", "parent", "kind", "phase", "name", "tid", "request")
-        span = Span(*(record[k] for k in keys), start=int(record["t_ns"]), attrs=dict(record.get("attrs", {})))
+        known = {key: record[key] for key in ("id", "parent", "kind", "phase", "name", "tid", "request")}
+        span = Span(**known, start=int(record["t_ns"]), attrs=dict(record.get("attrs", {})))
         journal.spans[span.id] = span
     elif kind == "end":
         span = journal.spans[record["id"]]

@@ -69,7 +69,9 @@ class Tables:
             "request": [self._row.get(s.request) for s in spans],
             "phase": [s.phase for s in spans],
             "kernel": [self._kernel(s) for s in spans],
-            "attrs": [json.dumps({"kind": s.kind, **s.attrs, **({"error": s.error} if s.error else {})}) for s in spans],
+            "attrs": [
+                json.dumps({"kind": s.kind, **s.attrs, **({"error": s.error} if s.error else {})}) for s in spans
+            ],
         }
         return table("host", columns, len(spans))
 
@@ -115,7 +117,9 @@ class Tables:
     def _shape_names(self) -> dict[int, tuple[str, str]]:
         """Shape id -> (kernel, key as text)."""
         kernels = {k["id"]: k["name"] for k in self._journal.records.get("kernel", [])}
-        return {s["id"]: (kernels.get(s.get("kernel"), "?"), shape_text(s)) for s in self._journal.records.get("shape", [])}
+        return {
+            s["id"]: (kernels.get(s.get("kernel"), "?"), shape_text(s)) for s in self._journal.records.get("shape", [])
+        }
 
     # ---- what is known of kernels, candidates and shapes
 
@@ -227,7 +231,7 @@ class Tables:
         times = {s["id"]: s.get("t_ns") for s in self._journal.records.get("shape", [])}
         count, cold_count = np.bincount(used, minlength=size), np.bincount(used[cold], minlength=size)
         rows = [
-            {"pid": self._journal.pid, "kernel": kernel, "key": key, "start_ns": times[i],
+            {"pid": self._journal.pid, "id": i, "kernel": kernel, "key": key, "start_ns": times[i],
              "launches": int(count[i]), "cold_launches": int(cold_count[i])}
             for i, (kernel, key) in self._shape_names.items()
         ]  # fmt: skip

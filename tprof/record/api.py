@@ -8,22 +8,25 @@ import inspect
 import os
 import sys
 import threading
-from collections.abc import Callable
-from pathlib import Path
-from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
-from tprof.record import guard, ranges, rundir, torch_profiler, triton_hooks
+from tprof.record import guard, ranges, rundir, torch_profiler, triton_hooks, usr1
 from tprof.record import session as live
 from tprof.record.session import Session
 from tprof.record.settings import Settings, resolve
 from tprof.record.threads import registry, reset_after_fork
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from types import TracebackType
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _lock = threading.RLock()
 _depth = 0
+_awaits_triton = False  # a recording is on, but Triton is not imported yet
 
 
 class trace:  # noqa: N801 - reads as a word: `with tprof.trace():`, `@tprof.trace()`
@@ -54,7 +57,7 @@ class trace:  # noqa: N801 - reads as a word: `with tprof.trace():`, `@tprof.tra
         max_shapes: int | None = None,
         interval: float | None = None,
     ) -> None:
-        self._arguments = {
+        self._arguments: dict[str, Any] = {
             "out": out, "torch_profiler": torch_profiler, "nvtx": nvtx, "shapes": shapes, "max_shapes": max_shapes,
             "interval": interval,
         }  # fmt: skip
@@ -88,8 +91,12 @@ class trace:  # noqa: N801 - reads as a word: `with tprof.trace():`, `@tprof.tra
         return record
 
 
-def enter(settings: Settings) -> Path | None:
+def enter(settings: Settings, *, await_triton: bool = False) -> Path | None:
     """Begin recording, or join the recording that is on.
+
+    Args:
+        settings: what is asked for.
+        await_triton: do not import Triton: `triton_imported` is called once the program has.
 
     Returns:
         The run directory; None where it cannot be written.
@@ -100,21 +107,34 @@ def enter(settings: Settings) -> Path | None:
         if _depth == 1:
             guard.listen(None)
             try:
-                _begin(Session(settings, rundir.create(settings)))
+                _begin(Session(settings, rundir.create(settings)), await_triton=await_triton)
             except OSError as error:
                 guard.warn("not-recorded", f"nothing is recorded: {settings.out} cannot be written ({error})")
         return live.active.directory if live.active else None
 
 
-def _begin(session: Session) -> None:
+def _begin(session: Session, *, await_triton: bool) -> None:
+    global _awaits_triton  # noqa: PLW0603 - as above
     guard.listen(session.note)
-    registry.drain()  # launches that ended after an earlier recording was closed
+    registry.begin()
     live.active = session
-    triton_hooks.install()
+    _awaits_triton = await_triton and "triton" not in sys.modules
+    if not _awaits_triton:
+        triton_hooks.install()
     guard.call("torch_profiler", torch_profiler.start, session.settings.torch_profiler)
     session.beacon("start")
     session.flush()
+    session.listener = guard.call("signal", usr1.Listener, session.directory, session.stem)
     session.start()
+
+
+def triton_imported() -> None:
+    """The program has imported Triton: what waits for it begins."""
+    global _awaits_triton  # noqa: PLW0603 - as above
+    with _lock:
+        if _awaits_triton and live.active is not None:
+            _awaits_triton = False
+            triton_hooks.install()
 
 
 def leave() -> None:
@@ -133,7 +153,7 @@ def leave() -> None:
         guard.listen(None)
 
 
-def _at_exit() -> None:
+def at_exit() -> None:
     """The program ends within a `trace`: what waits goes to disk."""
     global _depth  # noqa: PLW0603
     if live.active is not None:
@@ -169,14 +189,13 @@ def _session_of_child(parent: Session) -> Session:
     guard.listen(session.note)
     session.beacon("start")
     ranges.inherit(session)
+    session.listener = guard.call("signal", usr1.Listener, session.directory, session.stem, parent.listener)
     session.start()
     util = sys.modules.get("multiprocessing.util")
     if util is not None:  # its children end by `os._exit`, but run finalizers, registered once they are set up
-        util.register_after_fork(session, lambda _: util.Finalize(None, _at_exit, exitpriority=0))
+        util.register_after_fork(session, lambda _: util.Finalize(None, at_exit, exitpriority=0))
     return session
 
 
-atexit.register(_at_exit)
-os.register_at_fork(
-    before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
-)
+atexit.register(at_exit)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

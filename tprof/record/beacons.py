@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tprof.record import clock, guard
-from tprof.record.nvtx import Ranges
+
+if TYPE_CHECKING:
+    from tprof.record.nvtx import Ranges
 
 
 def emit(nvtx: Ranges, when: str) -> dict[str, Any]:

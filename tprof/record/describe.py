@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record.journal import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 MAX_ARGUMENTS: Final = 64
 OPTIONS: Final = (

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import Final, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -14,7 +16,7 @@ FAILURES: Final = Exception
 
 log: Final = logging.getLogger("tprof")
 _broken: dict[str, str] = {}
-_listeners: list[Callable[[str, str], None]] = []
+_listener: Callable[[str, str], None] | None = None
 
 
 def call(hook: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
@@ -38,16 +40,12 @@ def switch_off(hook: str, error: BaseException) -> None:
 def warn(code: str, message: str) -> None:
     """Tell the user on the logger `tprof`, and everyone who listens (the journal)."""
     log.warning("tprof: %s", message)
-    for listener in list(_listeners):
-        listener(code, message)
-
-
-def is_off(hook: str) -> bool:
-    """Whether the hook failed before."""
-    return hook in _broken
+    if _listener is not None:
+        _listener(code, message)
 
 
 def listen(listener: Callable[[str, str], None] | None) -> None:
     """Make `listener(code, message)` the only one that hears of warnings; None for nobody. Hooks start afresh."""
+    global _listener  # noqa: PLW0603 - one recording per process
     _broken.clear()
-    _listeners[:] = [listener] if listener else []
+    _listener = listener

@@ -12,10 +12,12 @@ import os
 import struct
 import threading
 from array import array
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record import guard
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MAX_PENDING: Final = 10_000  # records that may wait for the writer; one more and the adding thread writes them itself
 FIELDS: Final = 5  # ints of a launch: t_enter, t_exit, key, span, request
@@ -38,17 +40,19 @@ class AppendFile:
             self.lost += items
             return
         try:
-            if os.write(self._fd, data) != len(data):
-                raise OSError("the disk took only a part")
+            problem = "" if os.write(self._fd, data) == len(data) else "the disk took only a part"
         except OSError as error:
+            problem = str(error)
+        if problem:
             self.failed, self.lost = True, self.lost + items
-            guard.warn("write-failed", f"{self.path} cannot be written ({error}); what follows is not recorded")
+            guard.warn("write-failed", f"{self.path} cannot be written ({problem}); what follows is not recorded")
 
     def close(self) -> None:
         """Close the file; later writes are swallowed."""
-        if not self.failed:
-            self.failed = True
+        self.failed = True
+        if self._fd >= 0:
             os.close(self._fd)
+            self._fd = -1
 
 
 class Journal:

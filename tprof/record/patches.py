@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 Wrap = Callable[[Any], Callable[..., Any]]  # (what was there) -> what takes its place
@@ -65,6 +66,7 @@ class Slot:
         self._owner, self._name = owner, name
         self._before: Any = None
         self._mine: Any = None
+        self._lock, self._hiding, self._place = threading.Lock(), 0, -1
 
     @property
     def current(self) -> Any:
@@ -87,7 +89,44 @@ class Slot:
             current.remove(hook)
         elif self._mine is not None and current is self._mine:
             setattr(self._owner, self._name, self._value(self._before))
-        self._mine = None
+        self._mine, self._place = None, -1
+
+    @contextlib.contextmanager
+    def hidden(self, hook: Callable[..., Any]) -> Iterator[None]:
+        """For a block: the slot as it is without `hook`, for those who look whether anybody listens.
+
+        A launch that ends on another thread meanwhile is recorded as one whose end was not seen.
+        """
+        with self._lock:
+            self._hiding += 1
+            if self._hiding == 1:
+                self._hide(hook)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._hiding -= 1
+                if self._hiding == 0:
+                    self._show(hook)
+
+    def _hide(self, hook: Callable[..., Any]) -> None:
+        current = self.current
+        if hasattr(current, "calls"):
+            if hook in current.calls:
+                self._place = current.calls.index(hook)
+                del current.calls[self._place]
+        elif self._mine is not None and current is self._mine:
+            self._place = 0
+            setattr(self._owner, self._name, self._value(self._before))
+
+    def _show(self, hook: Callable[..., Any]) -> None:
+        if self._place < 0:  # it was not there, or the recording ended meanwhile
+            return
+        current, place, self._place = self.current, self._place, -1
+        if hasattr(current, "calls"):
+            current.calls.insert(place, hook)
+        elif current is self._before:
+            setattr(self._owner, self._name, self._value(self._mine))
 
     def _value(self, hook: Any) -> Any:
         return staticmethod(hook) if isinstance(self._owner, type) and hook is not None else hook

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from contextvars import ContextVar, Token
-from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 from weakref import WeakValueDictionary
 
 from tprof.record import clock, guard, spans
 from tprof.record import session as live
-from tprof.record.session import Session
 from tprof.record.spans import Span
 from tprof.record.threads import local
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextvars import ContextVar, Token
+    from types import TracebackType
+
+    from tprof.record.session import Session
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,16 +46,29 @@ class _Range:
         span = Span(session, local.state, self.kind, self.name)
         session.journal.add(spans.begin_record(span, self.attrs))
         self._span, self._session = span, session
+        _open_ranges[span.id] = self
         self._nvtx = session.nvtx.start(self.kind, f"{self.kind}:{self.name}", span.id)
+
+    def begin_again(self, tid: int) -> dict[str, Any]:
+        """The begin line of a range that a forked child inherited."""
+        if self._span is None:
+            raise RuntimeError("the range is closed")
+        record = spans.begin_record(self._span, {**self.attrs, "inherited": True})
+        return {**record, "parent": 0, "request": 0, "tid": tid}
 
     def _close(self, error: BaseException | None) -> None:
         span, self._span = self._span, None
         if span is None or self._session is None:
             return
         session = self._session.successor or self._session
+        if session is not self._session and span.id not in session.inherited:
+            return  # the parent's, seen from a forked child
         session.nvtx.stop(self._nvtx)
         text = f"{type(error).__name__}: {error}"[:300] if error is not None else ""
         session.journal.add(spans.end_record(span, clock.now(), {"tid": local.state.tid}, text))
+
+
+_open_ranges: WeakValueDictionary[int, _Range] = WeakValueDictionary()
 
 
 class annotate(_Range):  # noqa: N801 - reads as a word: `with tprof.annotate("prefill"):`, `@tprof.annotate("load")`
@@ -100,8 +116,6 @@ class request(_Range):  # noqa: N801 - reads as a word: `with tprof.request("gen
     def start(self) -> Self:
         """The request has arrived; nothing is recorded as its own before `serve`."""
         guard.call("request", self._open)
-        if self.span_id:
-            _open_requests[self.span_id] = self
         return self
 
     def end(self, error: BaseException | None = None) -> None:
@@ -148,15 +162,13 @@ class serve(_Range):  # noqa: N801 - a context manager, as the others
         _reset(spans.request_id, self._token)
 
 
-_open_requests: WeakValueDictionary[int, request] = WeakValueDictionary()
-
-
 def inherit(session: Session) -> None:
-    """In a forked child: its launches go on to serve the request that the parent was serving."""
-    served = _open_requests.get(spans.request_id.get())
-    if served is not None and served._span is not None:  # noqa: SLF001 - its own module
-        record = spans.begin_record(served._span, {**served.attrs, "inherited": True})  # noqa: SLF001
-        session.journal.add({**record, "parent": 0, "request": 0, "tid": local.state.tid})
+    """In a forked child: it goes on within the request and the range that the parent was in when it forked."""
+    for span_id in {spans.request_id.get(), spans.range_id.get()}:
+        found = _open_ranges.get(span_id)
+        if found is not None:
+            session.inherited.add(span_id)
+            session.journal.add(found.begin_again(local.state.tid))
 
 
 def ready() -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import socket
 import sys
-from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tprof.record import clock
-from tprof.record.settings import Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tprof.record.settings import Settings
 
 FORMAT: Final = "tprof-run"
 FORMAT_VERSION: Final = 1
@@ -77,7 +78,7 @@ def program() -> str:
 
 def versions() -> dict[str, str]:
     """Of tprof, Python and the libraries that are recorded; a missing library has no entry."""
-    found = {"tprof": _version_of_tprof(), "python": platform.python_version()}
+    found = {"tprof": _version_of_tprof(), "python": ".".join(map(str, sys.version_info[:3]))}
     for name in PACKAGES:
         module = sys.modules.get(name)
         version = getattr(module, "__version__", None) or _installed(name)
@@ -93,6 +94,8 @@ def _version_of_tprof() -> str:
 
 
 def _installed(name: str) -> str | None:
+    from importlib import metadata  # noqa: PLC0415 - slow to import, and only needed for what is not imported itself
+
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -6,16 +6,19 @@ import os
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tprof.record import beacons, clock, guard, rundir, spans
+from tprof.record import beacons, clock, guard, rundir, spans, usr1
 from tprof.record.journal import Journal, LaunchFile
 from tprof.record.nvtx import Ranges
-from tprof.record.settings import Settings
 from tprof.record.tables import Tables
 from tprof.record.threads import ThreadState, local, registry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tprof.record.settings import Settings
 
 _RANKS = {"rank": "RANK", "local_rank": "LOCAL_RANK", "world_size": "WORLD_SIZE"}
 
@@ -40,12 +43,13 @@ class Session:
         self.launches = LaunchFile(directory / f"{stem}.launches")
         self.nvtx = Ranges(wanted=settings.nvtx)
         self.successor: Session | None = None  # in a forked child: the recording that took this one's place
+        self.inherited: set[int] = set()  # open ranges of the parent that this one, of its child, goes on with
         self.records_launches = True  # until the hook of launches fails
         self.search_closer: Callable[[ThreadState], None] | None = None  # set by what opens searches
         self.counts: Counter[str] = Counter()
         self.stem = stem
+        self.listener: usr1.Listener | None = None  # answers SIGUSR1
         self.tables = Tables(self)
-        self._tids: set[int] = set()
         self._devices_known = False
         self._writer: threading.Thread | None = None
         self._wake = threading.Event()
@@ -80,22 +84,24 @@ class Session:
     def _write(self) -> None:
         beat = clock.now()
         while not self._wake.wait(self.settings.interval):
-            self.flush()
+            if guard.call("writer", self.flush) is None:
+                self.records_launches = False  # nobody would take them off the threads
+            if self.listener is not None:
+                guard.call("signal", self.listener.poll)
             if clock.now() - beat >= 1_000_000_000:
                 beat = clock.now()
                 self.beacon("tick")
 
-    def flush(self) -> None:
-        """Put everything that waits on disk."""
+    def flush(self) -> bool:
+        """Put everything that waits on disk. Returns True."""
         with self._drain_lock:
             t_ns = clock.now()
             for tid, flat in registry.drain():
                 self.launches.write(tid, t_ns, flat)
-            for _, tid, name, _ in list(registry.threads):
-                if tid not in self._tids:
-                    self._tids.add(tid)
-                    self.journal.add({"type": "thread", "tid": tid, "name": name})
+            for tid, name in registry.names():
+                self.journal.add({"type": "thread", "tid": tid, "name": name, "t_ns": t_ns})
             self.journal.flush()
+        return True
 
     def beacon(self, when: str) -> None:
         """Say what time it is to the journal, to NVTX and to torch.profiler."""
@@ -128,7 +134,7 @@ class Session:
     def close_search(self, state: ThreadState) -> None:
         """Close the autotuner's search that this thread has left."""
         if self.search_closer is not None:
-            guard.call("autotune", self.search_closer, state)
+            guard.call("autotune:end", self.search_closer, state)
 
     def close(self) -> None:
         """End the recording: last flush, and how much was written or lost."""
@@ -136,12 +142,11 @@ class Session:
         if spans.at_search(local.state):
             self.close_search(local.state)
         self.stop()
+        if self.listener is not None:
+            guard.call("signal", self.listener.close)
         launches = self.launches
-        self.journal.add_now(
-            {
-                "type": "close", **clock.pair()._asdict(), "launches": launches.rows - launches.file.lost,
-                "lost": {"launches": launches.file.lost, "records": self.journal.file.lost},
-            }  # fmt: skip
-        )
+        lost = {"launches": launches.file.lost, "records": self.journal.file.lost}
+        written = launches.rows - launches.file.lost
+        self.journal.add_now({"type": "close", **clock.pair()._asdict(), "launches": written, "lost": lost})
         launches.file.close()
         self.journal.file.close()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tprof.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class Setting(NamedTuple):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from tprof.record import guard
 from tprof.record.clock import new_id, now
@@ -12,12 +11,14 @@ from tprof.record.threads import ThreadState, local
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import TracebackType
 
     from tprof.record.session import Session
 
 # Kind of span -> phase (DESIGN 4). What a kind means is written in docs/run-directory.md.
 PHASES: Final = {
     "jit": "compile", "stage": "compile", "cache": "cache", "launcher_build": "launcher_build", "load": "module_load",
+    "graph_compile": "graph_compile", "compile_wait": "compile", "graph_capture": "graph_capture",
     "autotune": "autotune", "prune": "autotune", "candidate": "autotune", "autotune_cache": "cache",
     "request": None, "serve": None, "range": None,
 }  # fmt: skip
@@ -32,7 +33,7 @@ class Span:
     """An open span."""
 
     __slots__ = (
-        "attrs", "error", "hit", "id", "kind", "last_ns", "name", "open_ended", "parent", "pushed", "session", "state",
+        "attrs", "error", "handled", "hit", "id", "kind", "last_ns", "name", "open_ended", "parent", "pushed", "session", "state",
     )  # fmt: skip
 
     def __init__(self, session: Session, state: ThreadState, kind: str, name: str) -> None:
@@ -44,6 +45,7 @@ class Span:
         self.open_ended = False  # nobody is sure to close it: a failing child does, or the next span of its kind
         self.attrs: dict[str, Any] = {}  # of the end line of an open-ended span
         self.hit: bool | None = None  # of the disk lookup beneath it
+        self.handled: BaseException | None = None  # being handled when it began: not what ended it
 
 
 def begin(session: Session, kind: str, name: str, attrs: dict[str, Any], payload: int = 0) -> Span:
@@ -96,7 +98,7 @@ def _finish(span: Span, t_ns: int, attrs: dict[str, Any], error: BaseException |
         parent = state.stack[-1]
         parent.last_ns, parent.error = t_ns, parent.error or (f"{span.kind} {span.name}: {text}" if text else "")
     span.session.journal.add(end_record(span, t_ns, attrs, text))
-    state.cold, state.cold_name = span.id, span.name
+    state.cold, state.cold_name, state.cold_ns = span.id, span.name, t_ns
     if text and state.stack and state.stack[-1].open_ended:
         _finish(state.stack[-1], t_ns, state.stack[-1].attrs, text)
 
@@ -128,7 +130,7 @@ class Cold:
         self.span: Span | None = None
         self.attrs: dict[str, Any] = {}  # of the end line; fill it before the block is left
 
-    def __enter__(self) -> Cold:
+    def __enter__(self) -> Self:
         self.span = guard.call(self.hook, self._begin)
         return self
 
@@ -138,7 +140,7 @@ class Cold:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if self.span is not None:
-            guard.call(self.hook, end, self.span, self.attrs, error)
+            guard.call(f"{self.hook}:end", end, self.span, self.attrs, error)
 
     def report(self, describe: Callable[[], dict[str, Any]]) -> None:
         """Add what is only known when the work is over."""

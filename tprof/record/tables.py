@@ -26,13 +26,14 @@ REMEMBERED: Final = 64  # specializations per function that a new one is compare
 class ShapeKey:
     """What a launch can be told apart by; built once, so that a warm launch only looks it up."""
 
-    __slots__ = ("attributes", "function", "id", "lazy", "marker")
+    __slots__ = ("attributes", "function", "id", "lazy", "markers", "name")
 
     def __init__(self, key_id: int, function: str) -> None:
         self.id, self.function = key_id, function
         self.attributes: Any = None  # of the NVTX range; None where no tool listens
         self.lazy: Any = None  # stands in for Triton's launch metadata while no other tool reads it
-        self.marker = f"tprof::launch:{function}#{key_id}"
+        self.name = f"tprof::launch:{function}#{key_id}"
+        self.markers: dict[int, Any] = {}  # torch.profiler's, by thread
 
 
 class Kernel:
@@ -53,6 +54,8 @@ class Tables:
     def __init__(self, session: Session) -> None:
         self._session, self._lock = session, threading.RLock()
         self.kernels: dict[int, Kernel] = {}  # by id() of the CompiledKernel; emptied as kernels die
+        self.runners: dict[int, Any] = {}  # the same of Inductor's CachingAutotuners (inductor_launch.Runner)
+        self._hashes: dict[str, int] = {}  # ids of kernels by their hash
         self._functions: dict[str, deque[dict[str, Any]]] = {}
         self._next = {table: count(1).__next__ for table in ("kernel", "shape", "specialization")}
 
@@ -63,21 +66,35 @@ class Tables:
             if row is None:
                 row = self._new_kernel(kernel)
             if args is not None and row.select is nothing:
-                row.select = _every_shape if self._session.settings.shapes == "always" else scalars_of(args)
+                row.select = self.selector(args)
         return row
+
+    def selector(self, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any]:
+        """A getter of what tells the launches of a kernel apart, besides their grid."""
+        return _every_shape if self._session.settings.shapes == "always" else scalars_of(args)
+
+    def kernel_by_hash(self, digest: str, facts: Callable[[], dict[str, Any]]) -> int:
+        """Id of a kernel of which this process has no CompiledKernel; a row of `facts` is written if it is new."""
+        with self._lock:
+            if digest not in self._hashes:
+                self._hashes[digest] = self._next["kernel"]()
+                self._session.journal.add({"type": "kernel", "id": self._hashes[digest], "hash": digest, **facts()})
+            return self._hashes[digest]
 
     def _new_kernel(self, kernel: Any) -> Kernel:
         where = id(kernel)
         alive = weakref.ref(kernel, lambda _: self.kernels.pop(where, None))
         row = self.kernels[where] = Kernel(self._next["kernel"](), kernel, alive, nothing)
-        self._session.journal.add({"type": "kernel", "id": row.id, **describe.kernel(kernel)})
+        facts = describe.kernel(kernel)
+        self._hashes[str(facts["hash"])] = row.id
+        self._session.journal.add({"type": "kernel", "id": row.id, **facts})
         return row
 
     def shape(self, kernel: Any, grid: Any, args: tuple[Any, ...]) -> ShapeKey:
         """The shape key of a launch that is seen for the first time."""
         row = self.kernel(kernel, args)
         with self._lock:
-            key = _hashable((tuple(grid), row.select(args)))
+            key = hashable((tuple(grid), row.select(args)))
             found = row.keys.get(key) if key else row.other
             if found is not None:
                 return found
@@ -88,13 +105,18 @@ class Tables:
             return row.keys[key]
 
     def _new_shape(self, row: Kernel, kernel: Any, grid: Any, args: tuple[Any, ...] | None) -> ShapeKey:
-        shape = ShapeKey(self._next["shape"](), row.function)
-        shape.attributes = self._session.nvtx.attributes("launch", f"launch:{row.function}#{shape.id}", row.id)
-        shape.lazy = describe.launch_metadata(kernel)
-        record = {"type": "shape", "id": shape.id, "kernel": row.id, "t_ns": now()}
+        facts: dict[str, Any] = {}
         if args is not None:
-            record |= {"grid": [int(n) for n in grid], "args": describe.arguments(kernel, args)}
-        self._session.journal.add(record)
+            facts = {"grid": [int(n) for n in grid], "args": describe.arguments(kernel, args)}
+        shape = self.new_shape(row.id, row.function, facts)
+        shape.lazy = describe.launch_metadata(kernel)
+        return shape
+
+    def new_shape(self, kernel_id: int, function: str, facts: dict[str, Any]) -> ShapeKey:
+        """Write a shape key: `facts` are its grid and arguments."""
+        shape = ShapeKey(self._next["shape"](), function)
+        shape.attributes = self._session.nvtx.attributes("launch", f"launch:{function}#{shape.id}", kernel_id)
+        self._session.journal.add({"type": "shape", "id": shape.id, "kernel": kernel_id, "t_ns": now(), **facts})
         return shape
 
     def specialization(self, function: Any, facts: dict[str, Any], span: int) -> int:
@@ -129,7 +151,7 @@ def _every_shape(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(map(describe.identity, args))
 
 
-def _hashable(key: Any) -> Any:
+def hashable(key: Any) -> Any:
     try:
         hash(key)
     except TypeError:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from tprof.record.spans import Span
+
+
+MAX_UNNAMED: Final = 10_000  # threads that came while nothing was recorded
 
 
 class ThreadState:
     """State of one thread. The hot path reads and writes its slots; nobody else but the writer touches `launches`."""
 
     __slots__ = (
-        "__weakref__", "candidate", "cold", "cold_name", "launches", "marker", "markers", "name", "open", "source",
+        "__weakref__", "candidate", "cold", "cold_name", "cold_ns", "launches", "marker", "name", "open", "source",
         "stack", "t_enter", "tid", "tuning",
     )  # fmt: skip
 
@@ -25,12 +28,11 @@ class ThreadState:
         self.open: Any = None  # shape key of the launch between its enter and its exit
         self.t_enter = 0
         self.candidate = 0  # id of the autotune candidate that is being timed
-        self.cold = 0  # id of the last cold span since the last launch, and the function it was for
-        self.cold_name = ""
+        self.cold = 0  # id of the last cold span since the last launch, the function it was for, and its end
+        self.cold_name, self.cold_ns = "", 0
         self.tuning: list[Any] = []  # autotuners in their cold path, with their spans
         self.source = "?"  # function whose source is being compiled
-        self.marker: Any = None  # torch marker of the open launch, and the cache of markers by key
-        self.markers: dict[int, Any] = {}
+        self.marker: Any = None  # torch.profiler's marker of the open launch
 
 
 class _Registry:
@@ -39,10 +41,26 @@ class _Registry:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.threads: list[tuple[weakref.ref[ThreadState], int, str, list[int]]] = []
+        self._unnamed: list[tuple[int, str]] = []
 
     def add(self, state: ThreadState) -> None:
         with self._lock:
             self.threads.append((weakref.ref(state), state.tid, state.name, state.launches))
+            self._unnamed.append((state.tid, state.name))
+            del self._unnamed[:-MAX_UNNAMED]
+
+    def begin(self) -> None:
+        """A recording begins: drop launches that ended after an earlier one, and name all threads again."""
+        self.drain()
+        with self._lock:
+            self._unnamed[:] = [(tid, name) for _, tid, name, _ in self.threads]
+
+    def names(self) -> list[tuple[int, str]]:
+        """Take (tid, name) of the threads that came since the last call."""
+        with self._lock:
+            taken = list(self._unnamed)
+            self._unnamed.clear()
+        return taken
 
     def drain(self) -> list[tuple[int, list[int]]]:
         """Take the launches of all threads: (tid, flat ints). An owner may append meanwhile: only whole rows move."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tprof.record import guard
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _running: list[Any] = []
 

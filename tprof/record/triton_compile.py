@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tprof.record import describe, guard, spans
 from tprof.record import session as live
 from tprof.record.patches import patches
-from tprof.record.session import Session
 from tprof.record.spans import Cold
 from tprof.record.threads import local
+
+if TYPE_CHECKING:
+    from tprof.record.session import Session
 
 Method = Callable[..., Any]
 
@@ -52,7 +54,7 @@ def wrap_call_hook(original: Method) -> Method:
     return _call_hook
 
 
-def _jit_open(before: bool | None) -> bool:
+def _jit_open(before: Any) -> bool:
     stack = local.state.stack
     return bool(stack) and stack[-1].kind == "jit" and not before
 
@@ -161,7 +163,7 @@ def wrap_get_group(original: Method) -> Method:
         with Cold(session, "cache", "cache", lambda: (filename, _lookup(self, "get"))) as cold:
             group = original(self, filename)
             cold.attrs["hit"] = bool(group)
-        guard.call("cache", _note_hit, bool(group))
+        guard.call("cache", _note_hit, group)
         return group
 
     return get_group
@@ -171,10 +173,10 @@ def _lookup(manager: Any, operation: str) -> dict[str, Any]:
     return {"op": operation, "key": getattr(manager, "key", None), "manager": type(manager).__name__}
 
 
-def _note_hit(hit: bool) -> None:  # noqa: FBT001 - the only thing there is to say
+def _note_hit(group: Any) -> None:
     stack = local.state.stack
     if stack and stack[-1].kind == "jit":
-        stack[-1].hit = hit
+        stack[-1].hit = bool(group)
 
 
 def wrap_put_group(original: Method) -> Method:

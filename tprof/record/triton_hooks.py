@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tprof.record import guard, triton_compile, triton_launch, triton_tune
 from tprof.record.patches import Slot, patches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 _slots: list[tuple[Slot, Callable[..., Any]]] = []
 
@@ -35,6 +38,15 @@ def remove() -> None:
     left = guard.call("patch:restore", patches.restore)
     if left:
         guard.warn("still-wrapped", f"another tool wrapped {', '.join(left)} over tprof, which now passes through")
+
+
+@contextlib.contextmanager
+def hidden() -> Iterator[None]:
+    """For a block: Triton's launch hooks as they are without tprof."""
+    with contextlib.ExitStack() as stack:
+        for slot, hook in list(_slots):
+            stack.enter_context(slot.hidden(hook))
+        yield
 
 
 def interpreted() -> bool:
@@ -80,7 +92,8 @@ def _caches() -> Iterator[tuple[Any, str, Callable[[Any], Callable[..., Any]]]]:
     from triton.runtime import cache  # noqa: PLC0415
 
     custom = getattr(getattr(getattr(triton, "knobs", None), "cache", None), "manager_class", None)
-    for manager in dict.fromkeys((custom, cache.FileCacheManager)):
+    before_knobs = vars(cache).get("__cache_cls")
+    for manager in dict.fromkeys((custom, before_knobs, cache.FileCacheManager)):
         if isinstance(manager, type):
             yield manager, "get_group", triton_compile.wrap_get_group
             yield manager, "put_group", triton_compile.wrap_put_group
@@ -111,7 +124,7 @@ def _install_launch() -> None:
     slot = Slot(runtime, "launch_exit_hook")
 
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        return triton_launch.build(original, runtime)[0]
+        return triton_launch.build(original, runtime)
 
     patches.wrap(CompiledKernel, "launch_metadata", wrap)
     slot.add(triton_launch.leave)

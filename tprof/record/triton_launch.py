@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tprof.record import guard
 from tprof.record import session as live
 from tprof.record.clock import now
 from tprof.record.spans import at_search, request_id
 from tprof.record.threads import local
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tprof.record.session import Session
+    from tprof.record.tables import ShapeKey
 
 HOOK = "launch"
 
@@ -31,11 +36,11 @@ class Quiet:
         self.exit_calls = leave.calls if hasattr(leave, "calls") else (leave, leave) if leave else ()
 
 
-def build(original: Callable[..., Any], runtime: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The replacement of `CompiledKernel.launch_metadata` and the hook for the launch's exit.
+def build(original: Callable[..., Any], runtime: Any) -> Callable[..., Any]:
+    """The replacement of `CompiledKernel.launch_metadata`, with which a launch begins; it ends with the hook `leave`.
 
-    A launch runs from the first to the second. Nothing in between belongs to the recorder, and the exit hook ignores
-    what it is handed, so that other tools' metadata can be passed on untouched.
+    Nothing in between belongs to the recorder, and `leave` ignores what it is handed, so that other tools' metadata
+    can be passed on untouched.
     """
     quiet = Quiet(runtime)
     enter_hook, enter_calls, exit_calls = quiet.enter, quiet.enter_calls, quiet.exit_calls
@@ -47,35 +52,38 @@ def build(original: Callable[..., Any], runtime: Any) -> tuple[Callable[..., Any
             return original(self, grid, stream, *args)
         if self.module is None:
             self._init_handles()  # as `original` does; a failure of it is the user's
-        if runtime.launch_enter_hook is not enter_hook or enter_calls or len(exit_calls) > 1:
-            metadata = original(self, grid, stream, *args)
-        else:
-            metadata = None
+        heard = runtime.launch_enter_hook is not enter_hook or enter_calls or len(exit_calls) > 1
+        metadata = original(self, grid, stream, *args) if heard else None
         try:
-            key = None
-            row = session.tables.kernels.get(id(self))
-            if row is not None and type(grid) is tuple:
-                key = row.keys.get((grid, row.select(args)))
-            if key is None:
-                key = session.tables.shape(self, grid, args)
-            state = local.state
-            if state.open is not None:
-                session.close_launch(state)
-            if state.tuning and at_search(state):
-                session.close_search(state)
-            if key.attributes is not None:
-                session.nvtx.domain.push_range(key.attributes)
-            if profiler is not None and profiler._is_profiler_enabled:  # noqa: SLF001 - as torch's own code generator
-                mark(state, key)
-            state.open = key
-            state.t_enter = now()
+            key = enter(session, self, grid, args, profiler)
         except guard.FAILURES as error:
             session.records_launches = False
             guard.switch_off(HOOK, error)
             return metadata or original(self, grid, stream, *args)
         return metadata or key.lazy
 
-    return launch_metadata, leave
+    return launch_metadata
+
+
+def enter(session: Session, kernel: Any, grid: Any, args: tuple[Any, ...], profiler: Any) -> ShapeKey:
+    """Begin a launch on this thread."""
+    row, key = session.tables.kernels.get(id(kernel)), None
+    if row is not None and type(grid) is tuple:
+        key = row.keys.get((grid, row.select(args)))
+    if key is None:
+        key = session.tables.shape(kernel, grid, args)
+    state = local.state
+    if state.open is not None:
+        session.close_launch(state)
+    if state.tuning and at_search(state):
+        session.close_search(state)
+    if key.attributes is not None:
+        session.nvtx.domain.push_range(key.attributes)
+    if profiler is not None and profiler._is_profiler_enabled:  # noqa: SLF001 - as torch's own code generator
+        mark(state, key)
+    state.open = key
+    state.t_enter = now()
+    return key
 
 
 def leave(_metadata: Any = None) -> None:
@@ -103,11 +111,11 @@ def leave(_metadata: Any = None) -> None:
 
 def mark(state: Any, key: Any) -> None:
     """A marker that torch.profiler records, and whose External id the GPU's kernel will carry."""
-    marker = state.markers.get(key.id)
+    marker = key.markers.get(state.tid)
     if marker is None:
         import torch  # noqa: PLC0415 - its profiler is running
 
         fast = torch._C._profiler._RecordFunctionFast  # noqa: SLF001 - what Inductor's generated code uses
-        marker = state.markers[key.id] = fast(key.marker, [], {"tprof_key": key.id})
+        marker = key.markers[state.tid] = fast(key.name, [], {"tprof_key": key.id})
     marker.__enter__()
     state.marker = marker

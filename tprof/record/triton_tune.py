@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tprof.record import guard, spans
 from tprof.record import session as live
-from tprof.record.session import Session
 from tprof.record.spans import Cold, Span
 from tprof.record.threads import ThreadState, local
+
+if TYPE_CHECKING:
+    from tprof.record.session import Session
 
 Method = Callable[..., Any]
 CONFIG = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import triton.language as tl
 from triton.runtime.jit import JITFunction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def interpret(source: Any, grid: tuple[int, ...], args: tuple[Any, ...]) -> None:
@@ -25,7 +28,7 @@ def interpret(source: Any, grid: tuple[int, ...], args: tuple[Any, ...]) -> None
     else:
         rest = iter(args)
         named = {p.name: source.constants[p.name] if p.is_constexpr else next(rest) for p in function.params}
-    with _callable_helpers():
+    with _callable_helpers(), _restored_language():
         InterpretedFunction(function.fn)[grid](**named)
 
 
@@ -40,3 +43,19 @@ def _callable_helpers() -> Iterator[None]:
         yield
     finally:
         JITFunction.__call__ = before
+
+
+@contextlib.contextmanager
+def _restored_language() -> Iterator[None]:
+    """Undo what the interpreter replaces in triton.language: before 3.6 it leaves that to spoil the next compile."""
+    owners = (tl, tl.core, tl.math, tl.tensor, tl.dtype)
+    before = [dict(vars(owner)) for owner in owners]
+    try:
+        yield
+    finally:
+        for owner, old in zip(owners, before, strict=True):
+            for name, value in list(vars(owner).items()):
+                if name not in old:
+                    delattr(owner, name)
+                elif old[name] is not value:
+                    setattr(owner, name, old[name])

@@ -10,8 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import triton
 from triton.backends.compiler import GPUTarget
@@ -19,6 +18,9 @@ from triton.backends.driver import DriverBase
 
 from tprof.testing.interpret import interpret
 from tprof.testing.resources import PROPERTIES, Launch, Load, resources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 # `load_binary` tells the largest number of threads of a kernel wherever there are knobs (3.4 on)
 TELLS_THREADS = hasattr(triton, "knobs")
@@ -39,7 +41,7 @@ def stub_driver(
     Args:
         capability: compute capability to compile for, times ten: 80, 86, 89, 90, 100.
         interpreted: run each launch's Python body in Triton's interpreter, on CPU tensors, for right numbers.
-        cost_ns: `(launcher, grid, arguments) -> ns` that a launch adds to the device's clock, so that candidates differ.
+        cost_ns: `(launcher, grid, arguments) -> ns` that a launch adds to the device clock, to tell candidates apart.
         fail_load: `(kernel name) -> bool`, whether its module load fails as a driver's would.
         fail_launch: `(kernel name) -> bool`, whether its launch fails after Triton's enter hook.
         properties: device properties that differ from the capability's, such as `max_shared_mem`.
@@ -130,7 +132,7 @@ class _Event:
         """Launches take no time that would have to be waited for."""
 
     def elapsed_time(self, other: _Event) -> float:
-        return max((other._t_ns - self._t_ns) / 1e6, 1e-4)  # noqa: SLF001 - its own kind
+        return max((other._t_ns - self._t_ns) / 1e6, 1e-4)
 
 
 class _Device:
@@ -191,44 +193,56 @@ class Driver(DriverBase):  # type: ignore[misc]  # Triton has no types
 
     @classmethod
     def is_active(cls) -> bool:
+        """Always."""
         return True
 
     def map_python_to_cpp_type(self, ty: str) -> str:
+        """Types stay as they are."""
         return ty
 
     def get_current_target(self) -> Any:
+        """What to compile for."""
         return GPUTarget("cuda", self.capability, 32)
 
     def get_current_device(self) -> int:
+        """There is one device."""
         return 0
 
     def set_current_device(self, device: int) -> None:
         """There is one device."""
 
     def get_current_stream(self, _device: int | None = None) -> int:
+        """The default stream."""
         return 0
 
     def get_device_capability(self, _device: int | None = None) -> tuple[int, int]:
+        """Major and minor."""
         return divmod(self.capability, 10)
 
     def get_active_torch_device(self) -> Any:
+        """Where torch tensors are."""
         import torch  # noqa: PLC0415 - whoever asks has it
 
         return torch.device("cpu")
 
     def get_device_interface(self) -> _Device:
+        """What `do_bench` takes for torch.cuda."""
         return _Device()
 
     def get_benchmarker(self) -> Any:
+        """Triton's own."""
         from triton.testing import do_bench  # noqa: PLC0415 - it imports torch
 
         return do_bench
 
     def get_empty_cache_for_benchmark(self) -> _L2:
+        """What is flushed between launches of a benchmark."""
         return _L2()
 
     def clear_cache(self, cache: _L2) -> None:
+        """Flush."""
         cache.zero_()
 
     def assemble_tensormap_to_arg(self, _tensormaps: Any, args: Any) -> Any:
+        """Tensor maps are passed by nobody."""
         return args

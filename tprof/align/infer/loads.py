@@ -1,8 +1,8 @@
 """Cold phases from module-load calls and subprocesses: what an Nsight capture (or a HIP trace) can tell apart.
 
 A load call ends the stretch in which its kernel was compiled or looked up. A ptxas subprocess (posix_spawn, then
-waitpid) in the stretch says compile; none says disk cache; a long waitpid without posix_spawn is a C compiler that builds
-a launcher.
+waitpid) in the stretch says compile; none says disk cache; a long waitpid without posix_spawn is a C compiler that
+builds a launcher.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from tprof.align.infer.loads import Pair, Subprocesses, load_layers
 from tprof.align.infer.marks import Marks, lazy_layers, mark_layers
 from tprof.align.infer.thread import FirstUse, Layer, ThreadView
 from tprof.align.infer.tokens import Ops, Tokens, device_ops, thread_tokens
-from tprof.align.ranges import request_rows
+from tprof.align.ranges import process_of, request_rows
 from tprof.events import PURPOSES, Basis
 from tprof.intervals import NONE, Steps, edges, union
 from tprof.model import Trace, codes, ints
@@ -55,8 +55,13 @@ def infer(trace: Trace, requests: tuple[str, ...] = ()) -> Inference:
 
 def _infer_thread(tokens: Tokens, ops: Ops, evidence: _Evidence, found: Inference) -> None:
     benchmarks = find_benchmarks(tokens, ops)
+    recorded = evidence.recorded(tokens.thread)
+    if recorded:  # the recorder saw every candidate of Triton's; a graph compiler's own benchmarks are left to deduce
+        benchmarks = [b for b in benchmarks if not ops.triton[list(b.unit)].any()]
     view = ThreadView(tokens, ops, benchmarks, evidence.requests(tokens.thread))
     layers, uses, segments = _cold(view, evidence)
+    if recorded:
+        layers, uses = [x for x in layers if x.phase in ("graph_compile", "init")], []
     layers = [*_between_benchmarks(view), *layers, *_benchmark_layers(view)]
     found.views.append(view)
     found.uses[tokens.thread], found.segments[tokens.thread] = uses, segments
@@ -133,6 +138,9 @@ class _Evidence:
         self._calls = call_classes(host) != NOT_A_CALL
         self.lazy = np.sort(self._start[is_kind(host, "overhead") & self._named(lambda n: n.startswith(_LAZY))])
         self._init = self._calls & self._named(lambda n: n.startswith(_INIT_CALLS))
+        process = process_of(trace)
+        seen = np.unique(process[self._thread[is_kind(host, "cold", "launch")]])
+        self._recorded = np.isin(process, seen)
         self._requests = request_rows(trace, patterns)
         self._marks = {
             "dynamo": self._ranges & self._named(lambda n: n.startswith("dynamo_data") and "compile_id=" in n),
@@ -148,6 +156,10 @@ class _Evidence:
         """Disjoint request ranges of a thread."""
         rows = self._requests[self._thread[self._requests] == thread]
         return union(self._start[rows], self._end[rows])
+
+    def recorded(self, thread: int) -> bool:
+        """Whether tprof's recorder was at work in the process of a thread."""
+        return bool(self._recorded[thread])
 
     def init_calls(self, thread: int) -> np.ndarray:
         """Begins of library-initialisation calls of a thread, sorted."""

@@ -1,5 +1,6 @@
-"""One thread as the rules for cold phases see it: its calls, which of them belong to a benchmark, and where a quiet
-stretch that ends in a piece of evidence began.
+"""One thread as the rules for cold phases see it.
+
+Its calls, which of them belong to a benchmark, and where a quiet stretch that ends in a piece of evidence began.
 """
 
 from __future__ import annotations

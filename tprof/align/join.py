@@ -1,0 +1,117 @@
+"""Recordings of one run as one trace: tprof's own processes, and what other profilers saw of them, on one clock.
+
+The recorder emits beacons into whatever listens: ranges whose name carries the monotonic and the wall-clock time at
+which it read the clocks. A range begins after that reading, so the smallest difference bounds the offset tightest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from tprof.align.combine import combine, shift
+from tprof.align.markers import ShapeIds, is_ours, label_calls
+from tprof.events import Note
+from tprof.model import Trace, codes, ints
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BEACON: Final = "tprof::clock:"
+_THREAD_TABLES: Final = ("host", "spans", "candidates", "compiles")
+
+
+def join(traces: Sequence[Trace]) -> Trace:
+    """One trace of a run directory.
+
+    Args:
+        traces: as `read.read_source` gives them: at least one of tprof's recorder, then others' of the same run.
+
+    Returns:
+        The trace on the recorder's monotonic clock. Of each other source, `sources` tells the clock offset that was
+        taken from the beacons and its error. Rows that only repeat what the recorder knows are left out.
+    """
+    own = [t for t in traces if t.sources["format"][0].as_py() == "tprof"]
+    others = [t for t in traces if t.sources["format"][0].as_py() != "tprof"]
+    host = own[0].threads["host"][0].as_py() if own[0].threads.num_rows else ""
+    known = _shape_ids(own)
+    placed = [_labelled(_on_clock(t, own[0]), known) for t in others]
+    return _merge_threads(combine([*own, *(_on_host(t, host) for t in placed)]))
+
+
+def beacon_offset(trace: Trace) -> tuple[int, int, int] | None:
+    """(offset, error, beacons) of a trace's clock against the recorder's monotonic one, ns; None without beacons.
+
+    The error is how far the median beacon lies from the tightest: what reading and emitting usually take.
+    """
+    code, names = codes(trace.host, "name")
+    read = {i: int(n[len(BEACON) :].split(":")[0]) for i, n in enumerate(names) if n.startswith(BEACON)}
+    rows = np.flatnonzero(np.isin(code, list(read)))
+    if not len(rows):
+        return None
+    late = ints(trace.host, "start_ns")[rows] - np.array([read[c] for c in code[rows].tolist()])
+    return int(late.min()), int(np.median(late) - late.min()), len(rows)
+
+
+def _on_clock(trace: Trace, reference: Trace) -> Trace:
+    """A trace moved onto the recorder's clock by its beacons, else left to its epoch, which a note says."""
+    found = beacon_offset(trace)
+    if found is None:
+        message = "holds none of the recorder's beacons; it was aligned by wall-clock time only"
+        return replace(trace, notes=(*trace.notes, Note("no-beacons", message, 1, trace.sources["path"][0].as_py())))
+    offset, error, _ = found
+    sources = trace.sources
+    for column, value in (("clock_offset_ns", offset), ("clock_error_ns", error)):
+        position = sources.schema.get_field_index(column)
+        sources = sources.set_column(position, sources.schema.field(column), pa.array([value], pa.int64()))
+    return replace(shift(trace, -offset), sources=sources, epoch_ns=reference.epoch_ns)
+
+
+def _labelled(trace: Trace, known: ShapeIds) -> Trace:
+    """The trace with its launches labelled by the markers around them, and without what the recorder emitted."""
+    trace = label_calls(trace, known)
+    return replace(trace, host=trace.host.filter(pa.array(~is_ours(trace.host))))
+
+
+def _shape_ids(own: Sequence[Trace]) -> ShapeIds:
+    """Shape keys by (pid, id), of pids with one recording only: a second one numbers anew."""
+    recordings = Counter(t.threads["pid"][0].as_py() for t in own if t.threads.num_rows)
+    rows = [row for t in own for row in t.shapes.to_pylist() if recordings[row["pid"]] == 1]
+    return {(row["pid"], row["id"]): (row["kernel"], row["key"]) for row in rows}
+
+
+def _on_host(trace: Trace, host: str) -> Trace:
+    """The trace with every process, thread and device on the recorder's host: it is the same run."""
+    tables = {}
+    for name in ("processes", "threads", "devices"):
+        data: pa.Table = getattr(trace, name)
+        position = data.schema.get_field_index("host")
+        tables[name] = data.set_column(position, data.schema.field("host"), pa.array([host] * len(data), pa.string()))
+    return replace(trace, **tables)
+
+
+def _merge_threads(trace: Trace) -> Trace:
+    """Make rows of `threads` that name one (host, pid, tid) one thread; likewise processes."""
+    keys = zip(*(trace.threads[c].to_pylist() for c in ("host", "pid", "tid")), strict=True)
+    first: dict[tuple[str, int, int], int] = {}
+    target = np.array([first.setdefault(key, i) for i, key in enumerate(keys)], np.int64)
+    kept = np.unique(target)
+    place = np.searchsorted(kept, target).astype(np.int32)
+    tables = {"threads": trace.threads.take(pa.array(kept)), "processes": _first_of(trace.processes, ("host", "pid"))}
+    for name in _THREAD_TABLES:
+        data: pa.Table = getattr(trace, name)
+        moved = pa.array(place[ints(data, "thread")] if len(data) else np.zeros(0, np.int32))
+        tables[name] = data.set_column(data.schema.get_field_index("thread"), data.schema.field("thread"), moved)
+    return replace(trace, **tables)
+
+
+def _first_of(data: pa.Table, keys: tuple[str, ...]) -> pa.Table:
+    """The first row of each key."""
+    seen: dict[tuple[object, ...], int] = {}
+    for i, key in enumerate(zip(*(data[c].to_pylist() for c in keys), strict=True)):
+        seen.setdefault(key, i)
+    return data.take(pa.array(list(seen.values()), pa.int64()))

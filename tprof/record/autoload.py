@@ -1,0 +1,39 @@
+"""Recording of a process that was started under `tprof record`: begins as soon as Triton is there, ends with it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Final
+
+from tprof.record import api, guard, support
+from tprof.record.settings import resolve
+
+VARIABLE: Final = "TPROF_RECORD"  # holds the run directory in every process beneath `tprof record`
+
+
+def imported(name: str) -> None:
+    """The process has imported `name`: triton, torch or tprof.record."""
+    guard.call("autoload", _imported, name)
+
+
+def _imported(name: str) -> None:
+    if refusal := support.refusal():
+        guard.warn("refused", refusal)
+        return
+    if not _begun:
+        _begun.append(name)
+        api.enter(resolve(out=os.environ[VARIABLE]), await_triton=True)
+        _end_with_multiprocessing()
+    if name == "triton":
+        api.triton_imported()
+
+
+_begun: Final[list[str]] = []
+
+
+def _end_with_multiprocessing() -> None:
+    """A child of multiprocessing may end by `os._exit`, without what `atexit` holds, but runs its finalizers."""
+    process, util = sys.modules.get("multiprocessing.process"), sys.modules.get("multiprocessing.util")
+    if process is not None and util is not None and process.parent_process() is not None:
+        util.Finalize(None, api.at_exit, exitpriority=0)

@@ -1,0 +1,72 @@
+"""CUDA-graph capture: by hand, by torch's helpers, and by Inductor's CUDA-graph trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from tprof.record import guard, spans
+from tprof.record import session as live
+from tprof.record.spans import Cold
+from tprof.record.threads import local
+
+Method = Callable[..., Any]
+HOOK: Final = "graph_capture"
+CAPTURE: Final = "CUDAGraph"
+
+
+def wrap_capture_begin(original: Method) -> Method:
+    """`torch.cuda.CUDAGraph.capture_begin`: a capture is on until `capture_end`, whoever asked for it."""
+
+    def capture_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
+        session = live.active
+        span = guard.call(HOOK, spans.begin, session, HOOK, CAPTURE, {}) if session is not None else None
+        try:
+            return original(self, *args, **kwargs)
+        except BaseException as error:
+            if span is not None:
+                guard.call(HOOK, spans.end, span, {}, error)
+            raise
+
+    return capture_begin
+
+
+def wrap_capture_end(original: Method) -> Method:
+    """`torch.cuda.CUDAGraph.capture_end`: the graph is there and instantiated, or the capture had failed."""
+
+    def capture_end(self: Any, *args: Any, **kwargs: Any) -> Any:
+        failed: BaseException | None = None
+        try:
+            return original(self, *args, **kwargs)
+        except BaseException as error:
+            failed = error
+            raise
+        finally:
+            guard.call(HOOK, _end, failed)
+
+    return capture_end
+
+
+def _end(error: BaseException | None) -> None:
+    for span in reversed(local.state.stack):
+        if span.kind == HOOK and span.name == CAPTURE:
+            spans.end(span, {}, error)
+            return
+
+
+def wrap_record_function(original: Method) -> Method:
+    """`CUDAGraphTreeManager.record_function`: Inductor synchronizes, captures, and runs the graph once."""
+
+    def record_function(self: Any, new_inputs: Any, function_id: Any, *args: Any, **kwargs: Any) -> Any:
+        session = live.active
+        if session is None:
+            return original(self, new_inputs, function_id, *args, **kwargs)
+        with Cold(session, HOOK, HOOK, lambda: _tree(self, function_id)):
+            return original(self, new_inputs, function_id, *args, **kwargs)
+
+    return record_function
+
+
+def _tree(manager: Any, function_id: Any) -> tuple[str, dict[str, Any]]:
+    found = {"compile_id": getattr(manager, "compile_id", None), "function": getattr(function_id, "id", None)}
+    return "cudagraph_tree", {key: str(value) for key, value in found.items() if value is not None}

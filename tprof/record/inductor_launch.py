@@ -1,0 +1,162 @@
+"""Launches of Inductor's kernels: `CachingAutotuner.run`, since the static launcher knows no launch hooks.
+
+Where the launcher is Triton's, its hooks record the launch, and this adds nothing but its range.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any, Final
+
+from tprof.record import describe, guard, inductor_static
+from tprof.record import session as live
+from tprof.record.clock import now
+from tprof.record.inductor import name_of
+from tprof.record.session import Session
+from tprof.record.spans import request_id
+from tprof.record.tables import ShapeKey, hashable
+from tprof.record.threads import ThreadState, local
+from tprof.record.triton_launch import mark
+
+Method = Callable[..., Any]
+HOOK: Final = "inductor_launch"
+
+
+class Runner:
+    """A `CachingAutotuner` that has made its choice: its kernel, and the shape keys seen so far."""
+
+    __slots__ = ("alive", "function", "kernel", "keys", "launcher", "names", "other", "select")
+
+    def __init__(self, session: Session, tuner: Any, args: tuple[Any, ...]) -> None:
+        rows, where = session.tables.runners, id(tuner)
+        self.alive = weakref.ref(tuner, lambda _: rows.pop(where, None))
+        self.function, self.launcher = name_of(tuner), tuner.launchers[0]
+        self.kernel = _kernel_id(session, tuner, self.launcher)
+        self.names = describe.argument_names(tuner.fn)
+        self.select = session.tables.selector(args)
+        self.keys: dict[Any, ShapeKey] = {}
+        self.other: ShapeKey | None = None
+
+
+def wrap_run(original: Method) -> Method:
+    """`CachingAutotuner.run`: what generated code calls; its first call may compile, load and tune."""
+    profiler = sys.modules.get("torch.autograd.profiler")
+
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        session = live.active
+        if session is None or not session.records_launches:
+            return original(self, *args, **kwargs)
+        state, key = local.state, None
+        try:
+            key = enter(session, state, self, args, profiler)
+        except guard.FAILURES as error:
+            switch_off(session, error)
+        t_enter, t_exit = now(), -1
+        try:
+            result = original(self, *args, **kwargs)
+            t_exit = now()
+        finally:
+            try:
+                leave(session, state, self, args, key, (t_enter, t_exit))
+            except guard.FAILURES as error:
+                switch_off(session, error)
+        return result
+
+    return run
+
+
+def switch_off(session: Session, error: BaseException) -> None:
+    """Record no more launches."""
+    session.records_launches = False
+    guard.switch_off(HOOK, error)
+
+
+def enter(session: Session, state: ThreadState, tuner: Any, args: tuple[Any, ...], profiler: Any) -> ShapeKey | None:
+    """Begin a launch; None while it is open what will be launched."""
+    row = session.tables.runners.get(id(tuner))
+    launchers = tuner.launchers
+    if row is None or len(launchers) != 1 or row.launcher is not launchers[0]:
+        if not _has_chosen(tuner):
+            return None
+        row = _new_runner(session, tuner, args)
+    key = row.keys.get(row.select(args)) or _new_key(session, row, tuner, args)
+    if state.open is not None:
+        session.close_launch(state)
+    if key.attributes is not None:
+        session.nvtx.domain.push_range(key.attributes)
+    if profiler is not None and profiler._is_profiler_enabled:  # noqa: SLF001 - as torch's own code generator
+        mark(state, key)
+    return key
+
+
+def leave(
+    session: Session, state: ThreadState, tuner: Any, args: tuple[Any, ...], key: ShapeKey | None, times: tuple[int, int]
+) -> None:
+    """End a launch, unless Triton's hooks recorded it."""
+    t_enter, t_exit = times
+    if key is not None:
+        if state.marker is not None:
+            state.marker.__exit__(None, None, None)
+            state.marker = None
+        if key.attributes is not None:
+            session.nvtx.domain.pop_range()
+    if state.t_enter >= t_enter or (key is None and not _has_chosen(tuner)):
+        return
+    if key is None:
+        row = _new_runner(session, tuner, args)
+        key = row.keys.get(row.select(args)) or _new_key(session, row, tuner, args)
+    span = state.candidate
+    if state.cold:
+        span = span or (state.cold if state.cold_ns >= t_enter or state.cold_name == key.function else 0)
+        state.cold = 0
+    state.launches += (max(t_enter, state.cold_ns), t_exit, key.id, span, request_id.get())
+
+
+def _has_chosen(tuner: Any) -> bool:
+    """Whether `run` will launch what is there: one launcher, that no coordinate descent will replace."""
+    if len(tuner.launchers) != 1:
+        return False
+    found = getattr(tuner.launchers[0].config, "found_by_coordesc", False)
+    return found or not tuner.inductor_meta.get("coordinate_descent_tuning", False)
+
+
+def _new_runner(session: Session, tuner: Any, args: tuple[Any, ...]) -> Runner:
+    row = session.tables.runners[id(tuner)] = Runner(session, tuner, args)
+    return row
+
+
+def _kernel_id(session: Session, tuner: Any, launcher: Any) -> int:
+    """The kernel behind a launcher: a static one is bound into its globals, Triton's own too."""
+    scope = getattr(launcher, "__globals__", {})
+    if "bin" in scope:
+        return session.tables.kernel(scope["bin"]).id
+    static = getattr(scope.get("runner"), "__self__", None)
+    if static is not None:
+        return inductor_static.kernel_id(session, static)
+    name = name_of(tuner)
+    digest = str(getattr(launcher, "cache_hash", None) or name)
+    return session.tables.kernel_by_hash(digest, lambda: {"name": name, "function": name})
+
+
+def _new_key(session: Session, row: Runner, tuner: Any, args: tuple[Any, ...]) -> ShapeKey:
+    """A shape key for arguments that are seen for the first time; past the limit, one for all."""
+    chosen = hashable(row.select(args))
+    if chosen in row.keys:
+        return row.keys[chosen]
+    if (chosen is None and row.keys) or len(row.keys) >= session.settings.max_shapes:
+        row.other = row.other or session.tables.new_shape(row.kernel, row.function, {})
+        return row.other
+    named = list(zip(row.names, args, strict=False))[: describe.MAX_ARGUMENTS]
+    facts = {"grid": guard.call("inductor_grid", _grid, tuner, args, row.launcher.config)}
+    facts["args"] = {name: describe.argument(value) for name, value in named}
+    key = row.keys[chosen] = session.tables.new_shape(row.kernel, row.function, facts)
+    return key
+
+
+def _grid(tuner: Any, args: tuple[Any, ...], config: Any) -> list[int] | None:
+    """Before torch 2.8 the grid is an argument that only the launcher evaluates."""
+    if not hasattr(tuner, "_interpret_args_grid"):
+        return None
+    return [int(n) for n in tuner._interpret_args_grid(args, config)[1]]  # noqa: SLF001 - what its own dumps call

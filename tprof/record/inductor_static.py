@@ -1,0 +1,94 @@
+"""Inductor's static launcher: chosen exactly as without tprof, and its module loads, of which Triton knows nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from tprof.record import guard, triton_hooks
+from tprof.record import session as live
+from tprof.record.session import Session
+from tprof.record.spans import Cold
+from tprof.record.threads import local
+
+Method = Callable[..., Any]
+
+
+def wrap_can_statically_launch(original: staticmethod[..., Any]) -> Any:
+    """`StaticTritonCompileResult.can_statically_launch`: it says no where anybody listens to launches."""
+    decide = original.__func__
+
+    def can_statically_launch(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+        session = live.active
+        if session is None:
+            return decide(kernel, *args, **kwargs)
+        guard.call("inductor_jit", _note_kernel, session, kernel)
+        with triton_hooks.hidden():
+            return decide(kernel, *args, **kwargs)
+
+    return staticmethod(can_statically_launch)
+
+
+def _note_kernel(session: Session, kernel: Any) -> None:
+    """The one moment at which Triton's own kernel is at hand: the static launcher keeps little of it."""
+    stack = local.state.stack
+    if stack and stack[-1].kind == "jit":
+        stack[-1].attrs["kernel"] = session.tables.kernel(kernel).id
+
+
+def wrap_make_launcher(original: Method) -> Method:
+    """`TritonCompileResult.make_launcher`: before Triton 3.5 it copies the hooks, which outlive the recording there."""
+
+    def make_launcher(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if live.active is None:
+            return original(self, *args, **kwargs)
+        with triton_hooks.hidden():
+            return original(self, *args, **kwargs)
+
+    return make_launcher
+
+
+def wrap_load_kernel(original: Method) -> Method:
+    """`StaticallyLaunchedTritonKernel.load_kernel`: the cubin goes to the device, in the process that launches."""
+
+    def load_kernel(self: Any, device: Any, *args: Any, **kwargs: Any) -> Any:
+        session = live.active
+        if session is None or _is_loaded(self, device):
+            return original(self, device, *args, **kwargs)
+        with Cold(session, "inductor_load", "load", lambda: _load(session, self)) as cold:
+            result = original(self, device, *args, **kwargs)
+            cold.report(lambda: {"registers": getattr(self, "n_regs", None), "spills": getattr(self, "n_spills", None)})
+        return result
+
+    return load_kernel
+
+
+def _is_loaded(kernel: Any, device: Any) -> bool:
+    """Loaded on this device (2.15 on, device-agnostic kernels), or at all."""
+    return device in (getattr(kernel, "functions", None) or ()) or getattr(kernel, "function", None) is not None
+
+
+def _load(session: Session, kernel: Any) -> tuple[str, dict[str, Any]]:
+    path = getattr(kernel, "cubin_path", None)
+    size = os.stat(path).st_size if path and os.path.exists(path) else None  # noqa: PTH110, PTH116 - text, as torch's
+    facts = {"kernel": kernel_id(session, kernel), "hash": str(kernel.hash), "bytes": size, "launcher": "static"}
+    return str(kernel.name), facts
+
+
+def kernel_id(session: Session, kernel: Any) -> int:
+    """Id of a statically launched kernel; a worker or the graph cache compiled it, unless its row is there already."""
+    return session.tables.kernel_by_hash(str(kernel.hash), lambda: describe(kernel))
+
+
+def describe(kernel: Any) -> dict[str, Any]:
+    """The row of a kernel, as far as its static launcher knows it."""
+    return {
+        "name": str(kernel.name),
+        "function": str(kernel.name),
+        "file": None,
+        "line": None,
+        "options": {"num_warps": getattr(kernel, "num_warps", None)},
+        "shared_bytes": getattr(kernel, "shared", None),
+        "launcher": "static",
+    }
