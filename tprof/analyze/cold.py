@@ -8,6 +8,7 @@ import numpy as np
 
 from tprof.align.calls import LOAD, call_classes, is_kind
 from tprof.analyze.result import Result, Row, source_rows
+from tprof.analyze.specializations import specialization_rows
 from tprof.events import COLD_PHASES, PHASES, PURPOSES
 from tprof.intervals import covered
 from tprof.model import Trace, codes, ints
@@ -42,15 +43,19 @@ def cold(attribution: Attribution, options: Options) -> Result:
         [_placed(r, attribution) for r in _rows(trace, t, window)] for t in ("compiles", "candidates")
     )
     by_kernel = _kernels(spans, first_uses, candidates)[: options.top]
+    variants = specialization_rows(attribution, window)
     payload = {
         "cold": totals,
         "phases": phases,
         "kernels": by_kernel,
         "first_uses": first_uses,
         "candidates": candidates,
+        "specializations": variants,
         "spans": spans,
     }
     tables = {"phases": phases, "kernels": by_kernel, "candidates": candidates, "first_uses": first_uses}
+    if variants:
+        tables["specializations"] = variants
     return Result("cold start", tables, payload, trace.notes, source_rows(trace))
 
 
@@ -153,7 +158,7 @@ def _kernels(spans: list[Row], first_uses: list[Row], candidates: list[Row]) -> 
         timed = [c for c in candidates if c["kernel"] == kernel]
         row["first_uses"] = sum(u["kernel"] == kernel for u in first_uses)
         row["candidates"] = len(timed)
-        row["tuning_device_ns"] = sum(c["device_ns"] + c["flush_ns"] for c in timed)
+        row["tuning_device_ns"] = sum((c["device_ns"] or 0) + (c["flush_ns"] or 0) for c in timed)
     return sorted(found.values(), key=lambda row: -row["cold_ns"])
 
 

@@ -10,7 +10,7 @@ import typer
 
 from tprof import __version__, errors
 from tprof.cli import app as app_verb
-from tprof.cli import batch, cold, demo, doctor, idle, kernels, requests, summary, version
+from tprof.cli import batch, cold, demo, doctor, idle, kernels, record, requests, summary, top, version
 from tprof.cli.options import ClosedError, quiet, takes_ask
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ program = typer.Typer(
 program.command()(quiet(demo.demo))
 for verb in (summary.summary, idle.idle, cold.cold, kernels.kernels, requests.requests):
     program.command()(takes_ask(verb))
+program.command(context_settings={"allow_interspersed_args": False})(quiet(record.record))
+program.command()(quiet(top.top))
 program.command()(quiet(batch.batch))
 program.command()(quiet(app_verb.app))
 program.command()(quiet(doctor.doctor))

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None] | None
 
 
-
 def read_file(path: str | Path, progress: Progress = None) -> Trace:
     """Read one file, whatever its format; the trace is on the file's own clock and not yet aligned.
 

@@ -98,5 +98,3 @@ def is_trace(path: Path) -> bool:
         return True
     start = peek(path)
     return len(start) >= _PEEK or _EVENTS.search(start) is not None
-
-

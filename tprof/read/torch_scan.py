@@ -46,7 +46,9 @@ _LONGEST: Final = max(len(key) for keys in _KEYS for key in keys)
 def _key_tables() -> tuple[np.ndarray, np.ndarray]:
     """Per level and length, where its keys begin; per key, its first, middle and last 8 bytes, kind and place."""
     found = sorted((level, len(key), key, *what) for level, keys in enumerate(_KEYS) for key, what in keys.items())
-    begin = [[sum((a, b) < (level, length) for a, b, *_ in found) for length in range(_LONGEST + 2)] for level in (0, 1)]
+    begin = [
+        [sum((a, b) < (level, length) for a, b, *_ in found) for length in range(_LONGEST + 2)] for level in (0, 1)
+    ]
     words = np.array([_words(key.encode()) for _, _, key, _, _ in found], np.uint64).view(np.int64)
     return np.array(begin), np.column_stack([words, np.array([what for _, _, _, *what in found])])
 

@@ -91,7 +91,9 @@ def _in_text(builder: Any, compare: F, below: Any) -> Any:
 
 _solid: F = _first_of(_no_space)
 special: F = _first_of(lambda builder, compare: _in_text(builder, compare, builder.icmp_unsigned))
-_not_plain: F = _first_of(lambda builder, compare: _in_text(builder, compare, builder.icmp_signed))  # above 127 is below 0
+_not_plain: F = _first_of(
+    lambda builder, compare: _in_text(builder, compare, builder.icmp_signed)
+)  # above 127 is below 0
 
 
 @compiled

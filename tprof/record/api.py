@@ -10,7 +10,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
-from tprof.record import guard, ranges, rundir, torch_profiler, triton_hooks, usr1
+from tprof.record import guard, inductor_hooks, ranges, rundir, torch_profiler, triton_hooks, usr1
 from tprof.record import session as live
 from tprof.record.session import Session
 from tprof.record.settings import Settings, resolve
@@ -121,6 +121,7 @@ def _begin(session: Session, *, await_triton: bool) -> None:
     _awaits_triton = await_triton and "triton" not in sys.modules
     if not _awaits_triton:
         triton_hooks.install()
+    guard.call("inductor", inductor_hooks.install)
     guard.call("torch_profiler", torch_profiler.start, session.settings.torch_profiler)
     session.beacon("start")
     session.flush()
@@ -147,6 +148,7 @@ def leave() -> None:
             return
         session.beacon("end")
         guard.call("torch_profiler", torch_profiler.stop, session.directory / f"{session.stem}.torch.json.gz")
+        guard.call("inductor", inductor_hooks.remove)
         triton_hooks.remove()
         live.active = None
         guard.call("close", session.close)

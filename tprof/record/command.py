@@ -8,7 +8,7 @@ import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tprof.errors import TprofError
 from tprof.record.autoload import VARIABLE
@@ -42,13 +42,19 @@ def environment(directory: Path, base: Mapping[str, str], **settings: str) -> di
     }
 
 
-def run(command: Sequence[str], env: Mapping[str, str], target: Callable[[], int | None] = lambda: None) -> int:
+def run(
+    command: Sequence[str],
+    env: Mapping[str, str],
+    target: Callable[[], int | None] = lambda: None,
+    streams: Sequence[tuple[int, ...]] = (),
+) -> int:
     """Run a command to its end; signals sent to this process go to it.
 
     Args:
         command: program and arguments.
         env: its environment.
         target: pid that signals are meant for, where that is not the program's own; None if not known yet.
+        streams: file actions of `posix_spawn`, where it is not to have our stdout and stderr.
 
     Returns:
         Its exit code; 128 + n if signal n ended it.
@@ -59,15 +65,15 @@ def run(command: Sequence[str], env: Mapping[str, str], target: Callable[[], int
     watched = {*PASSED_ON, signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     try:
-        pid = _start(command, env, before)
+        pid = _start(command, env, before, streams)
         return _wait(pid, target)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start(command: Sequence[str], env: Mapping[str, str], mask: set[signal.Signals]) -> int:
+def _start(command: Sequence[str], env: Mapping[str, str], mask: Any, streams: Any) -> int:
     try:
-        return os.posix_spawnp(command[0], command, env, setsigmask=mask)
+        return os.posix_spawnp(command[0], command, env, file_actions=streams, setsigmask=mask)
     except FileNotFoundError:
         raise TprofError(f"{command[0]}: not found; check its name and PATH", exit_code=NOT_FOUND) from None
     except OSError as error:

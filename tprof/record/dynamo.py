@@ -39,7 +39,9 @@ def kind_of(event: str) -> str:
 def wrap_event_start(original: Method) -> Method:
     """`ChromiumEventLogger.log_event_start`: a phase begins."""
 
-    def log_event_start(self: Any, event_name: str, time_ns: int, metadata: dict[str, Any], *args: Any, **kw: Any) -> Any:
+    def log_event_start(
+        self: Any, event_name: str, time_ns: int, metadata: dict[str, Any], *args: Any, **kw: Any
+    ) -> Any:
         result = original(self, event_name, time_ns, metadata, *args, **kw)
         session = live.active
         if session is not None and event_name not in OWN_SPANS:

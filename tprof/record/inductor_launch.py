@@ -92,7 +92,12 @@ def enter(session: Session, state: ThreadState, tuner: Any, args: tuple[Any, ...
 
 
 def leave(
-    session: Session, state: ThreadState, tuner: Any, args: tuple[Any, ...], key: ShapeKey | None, times: tuple[int, int]
+    session: Session,
+    state: ThreadState,
+    tuner: Any,
+    args: tuple[Any, ...],
+    key: ShapeKey | None,
+    times: tuple[int, int],
 ) -> None:
     """End a launch, unless Triton's hooks recorded it."""
     t_enter, t_exit = times
@@ -145,7 +150,7 @@ def _new_key(session: Session, row: Runner, tuner: Any, args: tuple[Any, ...]) -
     chosen = hashable(row.select(args))
     if chosen in row.keys:
         return row.keys[chosen]
-    if (chosen is None and row.keys) or len(row.keys) >= session.settings.max_shapes:
+    if len(row.keys) >= session.settings.max_shapes:
         row.other = row.other or session.tables.new_shape(row.kernel, row.function, {})
         return row.other
     named = list(zip(row.names, args, strict=False))[: describe.MAX_ARGUMENTS]

@@ -139,7 +139,9 @@ class Process:
     def _exists(self) -> bool:
         """Whether the pid still belongs to the process that wrote: one that began later is another."""
         try:
-            words = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            words = (
+                Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            )
         except OSError:
             return False
         began_ns = int(words[19]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -206,7 +208,13 @@ def _summed(processes: list[Process], now_ns: int, host: str) -> Record:
         state = process.state(now_ns, host)
         said = process.said
         rows.append(
-            {"pid": process.pid, "program": said.get("program"), "rank": said.get("rank"), "state": state}
+            {
+                "pid": process.pid,
+                "program": said.get("program"),
+                "rank": said.get("rank"),
+                "state": state,
+                "versions": said.get("versions", {}),
+            }
             | {name: process.counts[name] for name in COUNTS}
         )
         if state != "ended":  # a process that is gone was at this when it last wrote

@@ -34,16 +34,17 @@ def done(counts: Record) -> str:
 
 
 def _thread(row: Record) -> str:
-    what = " > ".join(_span(span) for span in row["what"])
+    what = " > ".join(span(what) for what in row["what"])
     request = f", for request {row['request']} {row['request_id'] or ''}".rstrip() if row["request"] else ""
     whole = f" of {seconds(row['since_ns'])}" if len(row["what"]) > 1 else ""
     where = f"pid {row['pid']} thread {row['tid']} {row['thread']}".rstrip()
     return f"{seconds(row['for_ns'])}{whole}  {plain(where)}: {_STATES.get(row['state'], '')}{what}{plain(request)}"
 
 
-def _span(span: Record) -> str:
-    detail = f" [{span['detail']}]" if span["detail"] else ""
-    return plain(f"{WORDS.get(span['kind'], span['kind'])} {span['name']}{detail}")
+def span(what: Record) -> str:
+    """One span of `Watch.look`'s `what`."""
+    detail = f" [{what['detail']}]" if what["detail"] else ""
+    return plain(f"{WORDS.get(what['kind'], what['kind'])} {what['name']}{detail}")
 
 
 def count(number: int, word: str, plural: str = "s") -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -32,18 +33,22 @@ class Session:
         settings: what was asked for.
         directory: an existing run directory.
         forked_from: pid of the parent whose recording this one continues.
+        worker_of: pid of the process that this one, a compile worker of Inductor, works for.
 
     Raises:
         OSError: if the files cannot be made.
     """
 
-    def __init__(self, settings: Settings, directory: Path, forked_from: int | None = None) -> None:
+    def __init__(
+        self, settings: Settings, directory: Path, forked_from: int | None = None, worker_of: int | None = None
+    ) -> None:
         self.settings, self.directory, self.pid = settings, directory, os.getpid()
         self.journal, stem = rundir.claim(directory, Journal, ".jsonl")
         self.launches = LaunchFile(directory / f"{stem}.launches")
         self.nvtx = Ranges(wanted=settings.nvtx)
         self.successor: Session | None = None  # in a forked child: the recording that took this one's place
         self.inherited: set[int] = set()  # open ranges of the parent that this one, of its child, goes on with
+        self.profiler = sys.modules.get("torch.autograd.profiler")  # looked for again with every beacon
         self.records_launches = True  # until the hook of launches fails
         self.search_closer: Callable[[ThreadState], None] | None = None  # set by what opens searches
         self.counts: Counter[str] = Counter()
@@ -54,15 +59,15 @@ class Session:
         self._writer: threading.Thread | None = None
         self._wake = threading.Event()
         self._drain_lock = threading.RLock()
-        self.journal.add_now(self._process_record(forked_from))
+        self.journal.add_now(self._process_record(forked_from, worker_of))
 
-    def _process_record(self, forked_from: int | None) -> dict[str, Any]:
+    def _process_record(self, forked_from: int | None, worker_of: int | None) -> dict[str, Any]:
         env = os.environ
         ranks = {name: int(env[key]) for name, key in _RANKS.items() if env.get(key, "").isdigit()}
         return {
             "type": "process", "format_version": rundir.FORMAT_VERSION, "pid": self.pid, "ppid": os.getppid(),
             "host": socket.gethostname(), "program": rundir.program(), "launches": f"{self.stem}.launches",
-            "forked_from": forked_from, "versions": rundir.versions(), **ranks, **clock.pair()._asdict(),
+            "forked_from": forked_from, "worker_of": worker_of, "versions": rundir.versions(), **ranks, **clock.pair()._asdict(),
         }  # fmt: skip
 
     # ---- the thread that writes
@@ -106,6 +111,7 @@ class Session:
     def beacon(self, when: str) -> None:
         """Say what time it is to the journal, to NVTX and to torch.profiler."""
         self.journal.add(beacons.emit(self.nvtx, when))
+        self.profiler = sys.modules.get("torch.autograd.profiler")
         if not self._devices_known and (devices := guard.call("devices", beacons.devices)):
             self._devices_known = True
             self.journal.add({"type": "devices", "devices": devices})

@@ -24,7 +24,9 @@ def refusal() -> str | None:
     if found is None:
         return None
     platform = next(name for word, name in _OTHERS.items() if word in found)
-    return f"{found} is for {platform}, on which recording is untested and refused; traces of torch.profiler can be read"
+    return (
+        f"{found} is for {platform}, on which recording is untested and refused; traces of torch.profiler can be read"
+    )
 
 
 def version(distribution: str) -> str | None:
@@ -48,7 +50,9 @@ def triton_advice(found: str | None) -> str:
     if numbers(found)[:2] < OLDEST_TRITON:
         return f"tprof records Triton {_dotted(OLDEST_TRITON)} and newer"
     if numbers(found)[:2] > NEWEST_TRITON:
-        return f"newer than {_dotted(NEWEST_TRITON)}, the last that was tested; hooks that fail are named and switched off"
+        return (
+            f"newer than {_dotted(NEWEST_TRITON)}, the last that was tested; hooks that fail are named and switched off"
+        )
     return ""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from tprof.record import guard
@@ -15,25 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tprof.record.session import Session
-    from tprof.record.tables import ShapeKey
+    from tprof.record.tables import Kernel, ShapeKey
 
 HOOK = "launch"
 
 
-class Quiet:
-    """Whether nobody else listens to launches; then Triton's own launch metadata need not be built.
-
-    Args:
-        runtime: what holds the hook slots.
-    """
-
-    def __init__(self, runtime: Any) -> None:
-        self.runtime, self.enter = runtime, runtime.launch_enter_hook
-        self.chained = hasattr(self.enter, "calls")
-        self.enter_calls = self.enter.calls if self.chained else ()
-        leave = runtime.launch_exit_hook
-        # one call too many to be quiet, where the slot holds another tool's callable
-        self.exit_calls = leave.calls if hasattr(leave, "calls") else (leave, leave) if leave else ()
+def listeners(hook: Any) -> Any:
+    """Who listens at a hook slot: a chain's own list, which goes on changing, or what a slot for one callable holds."""
+    return hook.calls if hasattr(hook, "calls") else (hook,) if hook else ()
 
 
 def build(original: Callable[..., Any], runtime: Any) -> Callable[..., Any]:
@@ -42,20 +30,23 @@ def build(original: Callable[..., Any], runtime: Any) -> Callable[..., Any]:
     Nothing in between belongs to the recorder, and `leave` ignores what it is handed, so that other tools' metadata
     can be passed on untouched.
     """
-    quiet = Quiet(runtime)
-    enter_hook, enter_calls, exit_calls = quiet.enter, quiet.enter_calls, quiet.exit_calls
-    profiler = sys.modules.get("torch.autograd.profiler")
+    enter_hook = runtime.launch_enter_hook
+    enter_calls, exit_calls = listeners(enter_hook), listeners(runtime.launch_exit_hook)
+    alone = 1 if hasattr(enter_hook, "calls") else 0  # a slot for one callable is looked at before ours is in it
 
     def launch_metadata(self: Any, grid: Any, stream: Any, *args: Any) -> Any:
         session = live.active
         if session is None or not session.records_launches:
             return original(self, grid, stream, *args)
-        if self.module is None:
+        row = session.tables.kernels.get(id(self))
+        # Before 3.5 each attribute of a kernel is looked up in Python: only ask one that was never launched.
+        if (row is None or not row.keys) and self.module is None:
             self._init_handles()  # as `original` does; a failure of it is the user's
-        heard = runtime.launch_enter_hook is not enter_hook or enter_calls or len(exit_calls) > 1
+        # Triton's own launch metadata need not be built while nobody else listens to launches.
+        heard = runtime.launch_enter_hook is not enter_hook or enter_calls or len(exit_calls) > alone
         metadata = original(self, grid, stream, *args) if heard else None
         try:
-            key = enter(session, self, grid, args, profiler)
+            key = enter(session, self, row, grid, args)
         except guard.FAILURES as error:
             session.records_launches = False
             guard.switch_off(HOOK, error)
@@ -65,9 +56,9 @@ def build(original: Callable[..., Any], runtime: Any) -> Callable[..., Any]:
     return launch_metadata
 
 
-def enter(session: Session, kernel: Any, grid: Any, args: tuple[Any, ...], profiler: Any) -> ShapeKey:
-    """Begin a launch on this thread."""
-    row, key = session.tables.kernels.get(id(kernel)), None
+def enter(session: Session, kernel: Any, row: Kernel | None, grid: Any, args: tuple[Any, ...]) -> ShapeKey:
+    """Begin a launch on this thread; `row` is the kernel's, where it is known."""
+    key = None
     if row is not None and type(grid) is tuple:
         key = row.keys.get((grid, row.select(args)))
     if key is None:
@@ -79,6 +70,7 @@ def enter(session: Session, kernel: Any, grid: Any, args: tuple[Any, ...], profi
         session.close_search(state)
     if key.attributes is not None:
         session.nvtx.domain.push_range(key.attributes)
+    profiler = session.profiler
     if profiler is not None and profiler._is_profiler_enabled:  # noqa: SLF001 - as torch's own code generator
         mark(state, key)
     state.open = key

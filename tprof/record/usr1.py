@@ -45,7 +45,9 @@ class Listener:
         except BlockingIOError:
             return
         if asked:
-            text = "\n".join(live_text.lines(live.Watch(self._directory, self._stem).look(), f"tprof, pid {os.getpid()}"))
+            text = "\n".join(
+                live_text.lines(live.Watch(self._directory, self._stem).look(), f"tprof, pid {os.getpid()}")
+            )
             os.write(2, text.encode(errors="replace") + b"\n")
 
     def close(self) -> None:

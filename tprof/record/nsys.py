@@ -1,0 +1,178 @@
+"""Nsight Systems around a recorded command: which one, with which flags, and its report as SQLite in the run directory."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tprof.errors import TprofError
+from tprof.record.support import numbers
+
+PLACES: Final = (
+    "usr/local/cuda*/bin/nsys",
+    "opt/nvidia/nsight-systems*/**/bin/nsys",
+    "opt/nvidia/nsight-systems*/**/target-linux-*/nsys",
+    "usr/local/cuda*/nsight-compute*/host/target-linux-*/nsys",  # Nsight Compute carries a whole Nsight Systems
+    "opt/nvidia/nsight-compute*/**/host/target-linux-*/nsys",
+)
+# `--wait=primary`: with all processes awaited, a compile pool that lives on hangs the capture, and all is lost.
+FLAGS: Final = (
+    "--trace=cuda,nvtx,osrt", "--sample=none", "--cpuctxsw=none", "--wait=primary", "--cuda-graph-trace=node",
+    "--force-overwrite=true",
+)  # fmt: skip
+LIBRARIES: Final = "apt-get install libdw1 libelf1 libbz2-1.0 liblzma5 libzstd1"
+GET_IT: Final = (
+    "install nsight-systems (NVIDIA's package, or Debian's nsight-systems), or Nsight Compute 2025.3 or newer"
+)
+OUT, ERR = 8, 9  # where the command finds the stdout and stderr that it is to have; nsys writes into a log
+_WRAPPER: Final = f'echo $$ >"$0"; exec "$@" 1>&{OUT} 2>&{ERR} {OUT}>&- {ERR}>&-'
+_QUICK: Final = 20  # seconds for a program to say its version
+
+
+class Nsys(NamedTuple):
+    """An Nsight Systems: its program, its version, and why it cannot be used (empty if it can)."""
+
+    program: Path
+    version: str
+    problem: str
+
+
+def find(root: Path = Path("/")) -> list[Nsys]:
+    """Every Nsight Systems of this machine, usable ones first, then the newest.
+
+    Args:
+        root: where the usual places begin.
+    """
+    first = shutil.which("nsys")
+    paths = [*([Path(first)] if first else []), *(path for place in PLACES for path in sorted(root.glob(place)))]
+    found = [_looked_at(path) for path in {p.resolve(): p for p in reversed(paths) if os.access(p, os.X_OK)}.values()]
+    return sorted(found, key=lambda n: (not n.problem, numbers(n.version)), reverse=True)
+
+
+def usable(root: Path = Path("/")) -> Nsys:
+    """The Nsight Systems to use.
+
+    Raises:
+        TprofError: there is none, or none works.
+    """
+    found = find(root)
+    if not found:
+        raise TprofError(
+            f"Nsight Systems is not on this machine (PATH, CUDA, /opt/nvidia): {GET_IT}; or leave out --nsys"
+        )
+    if found[0].problem:
+        raise TprofError(f"{found[0].program}: {found[0].problem}")
+    return found[0]
+
+
+def _looked_at(program: Path) -> Nsys:
+    code, said = _say([str(program), "--version"])
+    match = re.search(r"\b20\d\d[.\d]+", said)
+    if code or not match:
+        return Nsys(program, "", f"does not tell its version ({said or f'status {code}'}); reinstall it")
+    return Nsys(program, match[0].strip("."), _importer_problem(program))
+
+
+def _importer_problem(program: Path) -> str:
+    """Why the report would stay unfinished: the program that finishes it misses libraries."""
+    importer = next(iter(sorted(program.resolve().parents[1].glob("*/QdstrmImporter"))), None)
+    if importer is None:
+        return ""  # not where it usually is: nsys may know
+    code, said = _say([str(importer), "--version"])
+    missing = re.search(r"(\S+\.so[.\d]*): cannot open", said)
+    return f"cannot write reports without {missing[1]}: {LIBRARIES}" if code and missing else ""
+
+
+def _say(command: Sequence[str]) -> tuple[int, str]:
+    """Status and the last line of what a program says."""
+    try:
+        ran = subprocess.run(  # noqa: S603 - a program found in PATH or NVIDIA's own folders
+            command, capture_output=True, text=True, errors="replace", timeout=_QUICK, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return 1, str(error)
+    return ran.returncode, " ".join((ran.stdout + " " + ran.stderr).split())[-500:]
+
+
+def profile(nsys: Nsys, directory: Path, command: Sequence[str]) -> list[str]:
+    """The command within `nsys profile`, by the flags that this version knows.
+
+    It must be run with OUT and ERR open. The pid of the command itself is written to `target` in the directory.
+    """
+    help_text = subprocess.run(  # noqa: S603 - as above
+        [str(nsys.program), "profile", "--help"], capture_output=True, text=True, errors="replace", check=False
+    ).stdout
+    flags = [flag for flag in FLAGS if flag.partition("=")[0] in help_text]
+    output = ["--output", str(directory / "nsight")]
+    wrapped = ["/bin/sh", "-c", _WRAPPER, str(directory / "target"), *command]
+    return [str(nsys.program), "profile", *flags, *output, *wrapped]
+
+
+def target(directory: Path) -> int | None:
+    """Pid of the command within `nsys profile`; None as long as it has not begun."""
+    try:
+        return int((directory / "target").read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def export(nsys: Nsys, directory: Path) -> str | None:
+    """Export the report to `nsight.sqlite`, beside it.
+
+    Returns:
+        What went wrong, as a note; None if nothing did.
+    """
+    (directory / "target").unlink(missing_ok=True)
+    report, exported = directory / "nsight.nsys-rep", directory / "nsight.sqlite"
+    log = directory / "nsight.log"
+    if not report.exists():
+        unfinished = next(directory.glob("nsight*.qdstrm"), None)
+        left = f"only the unfinished {unfinished.name}" if unfinished else "nothing"
+        return f"Nsight Systems left {left}; {log} has its output"
+    code, said = _export([str(nsys.program), "export", "--type", "sqlite", "--force-overwrite", "true",
+                          "--output", str(exported), str(report)])  # fmt: skip
+    for file in directory.glob("nsight.*"):
+        file.chmod(0o600)  # a capture holds the environment and the process list
+    if code or not exported.exists():
+        return f"{report} could not be exported to SQLite ({said or f'status {code}'}); {log} has what nsys said"
+    return None
+
+
+def _export(command: Sequence[str]) -> tuple[int, str]:
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603 - as above
+    return done.returncode, " ".join((done.stderr or done.stdout).split())[-300:]
+
+
+def ranges_arrived(exported: Path) -> bool:
+    """Whether the export holds tprof's own NVTX ranges: every recording begins with one that tells the time."""
+    queries = (
+        "SELECT 1 FROM StringIds WHERE value LIKE 'tprof::clock:%' LIMIT 1",
+        "SELECT 1 FROM NVTX_EVENTS WHERE text LIKE 'tprof::clock:%' LIMIT 1",
+    )
+    with closing(sqlite3.connect(f"{exported.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        return any(_any_row(database, query) for query in queries)
+
+
+def _any_row(database: sqlite3.Connection, query: str) -> bool:
+    try:
+        return database.execute(query).fetchone() is not None
+    except sqlite3.DatabaseError:  # this export has no such table
+        return False
+
+
+def streams(directory: Path) -> list[tuple[int | str, ...]]:
+    """File actions of `posix_spawn` that give `profile` its OUT and ERR, and what nsys says to `nsight.log`."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    return [
+        (os.POSIX_SPAWN_DUP2, 1, OUT),
+        (os.POSIX_SPAWN_DUP2, 2, ERR),
+        (os.POSIX_SPAWN_OPEN, 1, str(directory / "nsight.log"), flags, 0o600),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
