@@ -13,6 +13,8 @@ from tprof.model import Trace, table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
+
 HORIZON = 30
 THREADS = ((1, 11), (1, 12), (2, 21))  # (pid, tid)
 DEVICES = 2
@@ -128,59 +130,59 @@ def as_trace(
     epoch_ns: int | None = None,
 ) -> Trace:
     """The product's form of plain events."""
+    threads = {"host": [""] * len(THREADS), "pid": [p for p, _ in THREADS], "tid": [t for _, t in THREADS]}
+    said = {"path": [source], "format": ["torch"], "rows_read": [0], "rows_dropped": [0], "epoch_ns": [epoch_ns]}
     return Trace(
-        host=table(
-            "host",
-            {
-                "start_ns": [e.start for e in host],
-                "end_ns": [e.end for e in host],
-                "thread": [e.thread for e in host],
-                "pid": [THREADS[e.thread][0] for e in host],
-                "tid": [THREADS[e.thread][1] for e in host],
-                "kind": [e.kind for e in host],
-                "name": [e.name for e in host],
-            },
-            len(host),
-        ),
-        device=table(
-            "device",
-            {
-                "start_ns": [e.start for e in device],
-                "end_ns": [e.end for e in device],
-                "device": [e.device for e in device],
-                "pid": [e.stream[0] for e in device],
-                "context": [e.stream[2] for e in device],
-                "stream": [e.stream[3] for e in device],
-                "kind": ["kernel"] * len(device),
-                "name": [f"k{e.row}" for e in device],
-                "launch": [e.launch for e in device],
-                "purpose": [e.purpose for e in device],
-                "purpose_basis": ["recorded"] * len(device),
-            },
-            len(device),
-        ),
-        spans=table(
-            "spans",
-            {
-                "start_ns": [e.start for e in spans],
-                "end_ns": [e.end for e in spans],
-                "thread": [e.thread for e in spans],
-                "phase": [e.phase for e in spans],
-                "basis": [e.basis for e in spans],
-            },
-            len(spans),
-        ),
+        host=_host(host),
+        device=_device(device),
+        spans=_spans(spans),
         processes=table("processes", {"host": ["", ""], "pid": [1, 2]}),
-        threads=table(
-            "threads", {"host": [""] * len(THREADS), "pid": [p for p, _ in THREADS], "tid": [t for _, t in THREADS]}
-        ),
+        threads=table("threads", threads),
         devices=table("devices", {"host": [""] * DEVICES, "ordinal": list(range(DEVICES)), "source": [0] * DEVICES}),
-        sources=table(
-            "sources",
-            {"path": [source], "format": ["torch"], "rows_read": [0], "rows_dropped": [0], "epoch_ns": [epoch_ns]},
-        ),
+        sources=table("sources", said),
         epoch_ns=epoch_ns,
     )
+
+
+def _host(events: list[HostEvent]) -> pa.Table:
+    columns = {
+        "start_ns": [e.start for e in events],
+        "end_ns": [e.end for e in events],
+        "thread": [e.thread for e in events],
+        "pid": [THREADS[e.thread][0] for e in events],
+        "tid": [THREADS[e.thread][1] for e in events],
+        "kind": [e.kind for e in events],
+        "name": [e.name for e in events],
+    }
+    return table("host", columns, len(events))
+
+
+def _device(events: list[DeviceEvent]) -> pa.Table:
+    columns = {
+        "start_ns": [e.start for e in events],
+        "end_ns": [e.end for e in events],
+        "device": [e.device for e in events],
+        "pid": [e.stream[0] for e in events],
+        "context": [e.stream[2] for e in events],
+        "stream": [e.stream[3] for e in events],
+        "kind": ["kernel"] * len(events),
+        "name": [f"k{e.row}" for e in events],
+        "launch": [e.launch for e in events],
+        "purpose": [e.purpose for e in events],
+        "purpose_basis": ["recorded"] * len(events),
+    }
+    return table("device", columns, len(events))
+
+
+def _spans(spans: list[Span]) -> pa.Table:
+    columns = {
+        "start_ns": [e.start for e in spans],
+        "end_ns": [e.end for e in spans],
+        "thread": [e.thread for e in spans],
+        "phase": [e.phase for e in spans],
+        "basis": [e.basis for e in spans],
+    }
+    return table("spans", columns, len(spans))
 
 
 @st.composite

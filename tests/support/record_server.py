@@ -1,4 +1,4 @@
-"""A server that never heard of tprof: workers by spawn, fork, forkserver and subprocess, each of which compiles a kernel.
+"""A server that never heard of tprof, with workers by spawn, fork, forkserver and subprocess; each compiles a kernel.
 
 `python -m support.record_server [WAYS]`; prints `pid way` per worker and exits with 5.
 """
@@ -23,7 +23,8 @@ def work(way: str) -> None:
     x, o = torch.ones(1024), torch.empty(1024)
     with stub_driver():
         kernels.add[(8,)](x, x, o, 1024, B=128)
-    print(os.getpid(), way, flush=True)
+    sys.stdout.write(f"{os.getpid()} {way}\n")
+    sys.stdout.flush()
 
 
 def main(ways: list[str]) -> int:

@@ -139,11 +139,8 @@ def _short(directory: Path) -> Path:
 
 def _process_notes(directory: Path, run: list[str], recorded: int) -> list[str]:
     seen = outdir.started(directory)
-    notes = [
-        text.format(next(s[1] for s in seen if s[2] == why))
-        for why, text in _BLIND.items()
-        if why in {s[2] for s in seen}
-    ]
+    blind = {why: python for _, python, why in seen if why in _BLIND}
+    notes = [_BLIND[why].format(python) for why, python in blind.items()]
     if flags := command.blind_flags(run):
         notes.append(f"python -{flags} ignores what makes it record: leave that flag out")
     elif not seen:

@@ -77,6 +77,10 @@ class Source:
         except OSError as error:
             raise SourceError(self.source, f"cannot be read ({error.strerror}); check the file") from error
 
+    def expected(self) -> int:
+        """Bytes that the whole file will inflate to, as far as what was read tells."""
+        return self.inflated * self._size // max(self._read, 1)
+
     def _chunks(self, file: BinaryIO) -> Iterator[bytes]:
         while data := file.read(READ_BYTES):
             self._read += len(data)

@@ -73,7 +73,7 @@ class Columns:
         without = np.flatnonzero(external == MISSING)  # before torch 1.12 most categories spelt it otherwise
         external[without] = int64([args[row].external_old for row in without.tolist()])
         category = np.array([self.categories[e.cat] for e in complete], np.int32)
-        self._put(
+        self.put(
             start=start, length=length, category=category, external=external,
             name=np.array([self.names[e.name] for e in complete], np.int32),
             thread=np.array([self.threads[e.pid, e.tid] for e in complete], np.int32),
@@ -83,7 +83,8 @@ class Columns:
         self._described(args)
         self.rows += len(complete)
 
-    def _put(self, **columns: np.ndarray) -> None:
+    def put(self, **columns: np.ndarray) -> None:
+        """Append one part to each of some columns."""
         for name, column in columns.items():
             self._parts.setdefault(name, []).append(column)
 
@@ -103,18 +104,18 @@ class Columns:
         wanted = np.array([value in DEVICE_CATEGORIES or value == "" for value in self.categories])
         rows = np.flatnonzero(wanted[category])
         mine = [args[row] for row in rows.tolist()]
-        self._put(device_row=rows + self.rows, task=np.array([self.tasks[a.task] for a in mine], np.int32))
-        self._put(**{field: int64(list(map(attrgetter(field), mine))) for field in DEVICE_FIELDS})
-        self._put(grid=triples([a.grid for a in mine]), block=triples([a.block for a in mine]))
+        self.put(device_row=rows + self.rows, task=np.array([self.tasks[a.task] for a in mine], np.int32))
+        self.put(**{field: int64(list(map(attrgetter(field), mine))) for field in DEVICE_FIELDS})
+        self.put(grid=triples([a.grid for a in mine]), block=triples([a.block for a in mine]))
 
     def _described(self, args: list[Args]) -> None:
         """Shapes of operators, and what Inductor says of the kernels that it calls."""
         shaped = [row for row, a in enumerate(args) if a.dims is not _NO_DIMS]
-        self._put(shape_row=np.array(shaped, np.int64) + self.rows)
-        self._put(shape=np.array([self._shape(args[row]) for row in shaped], np.int32))
+        self.put(shape_row=np.array(shaped, np.int64) + self.rows)
+        self.put(shape=np.array([self._shape(args[row]) for row in shaped], np.int32))
         extra = [row for row, a in enumerate(args) if a.kernel_backend is not _NO_BACKEND]
-        self._put(extra_row=np.array(extra, np.int64) + self.rows)
-        self._put(extra=np.array([self.extras[_extra(args[row])] for row in extra], np.int32))
+        self.put(extra_row=np.array(extra, np.int64) + self.rows)
+        self.put(extra=np.array([self.extras[_extra(args[row])] for row in extra], np.int32))
 
     def _shape(self, args: Args) -> int:
         """Code of an operator's shapes. One joined text finds it: a tuple of three would be built for every event."""

@@ -1,7 +1,8 @@
 """A trace document as a stream: what stands before the events, the events block by block, what stands behind them.
 
-A block is cut where one event ends and the next begins, and decoded as a whole. A cut is never trusted: a block that
-does not decode goes through `torch_salvage`, event by event.
+A block is cut where one event ends and the next begins, and read as a whole: by the scanner where it pays and is sure
+of the block, else by the decoder. A cut is never trusted: a block that does not decode goes through `torch_salvage`,
+event by event.
 """
 
 from __future__ import annotations
@@ -17,11 +18,16 @@ from tprof.errors import SourceError
 from tprof.read.torch_events import UNDECODABLE, Event, decode_events
 from tprof.read.torch_repair import valid
 from tprof.read.torch_salvage import BOUNDARY, Damage, Salvage, header
+from tprof.read.torch_scan_columns import Scanned, choose
+from tprof.read.torch_scan_layout import PAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tprof.read.inflate import Source
+    from tprof.read.torch_scan_columns import Scanner
+
+    Block = list[Event] | Scanned
 
 BLOCK_BYTES: Final = 1 << 21
 HEAD_LIMIT: Final = 64 << 20
@@ -34,6 +40,7 @@ _START: Final = re.compile(rb'(?<!\\)"traceEvents"\s*:\s*\[')
 _BARE: Final = re.compile(rb"\s*\[")
 _COMMA: Final = re.compile(rb"\s*,")
 _OPEN: Final = b'{"traceEvents":['
+_PADDING: Final = bytes(PAD)
 
 
 class _Whole(msgspec.Struct, gc=False):
@@ -63,18 +70,20 @@ class Document:
         self.damage = Damage()
         self._source = source
         self._pieces = source.pieces()
+        self._scanner: Scanner | None = None
         self._eof = False
         self._closed = False  # the list of events ended
         self.head_offset = 0
         self._offset = 0  # of the buffer's first byte in the inflated file
 
-    def blocks(self) -> Iterator[list[Event]]:
-        """Yield the events, in file order.
+    def blocks(self) -> Iterator[Block]:
+        """Yield the events, in file order; a block of them is to be used before the next one is asked for.
 
         Raises:
             SourceError: the file is not a Chrome trace.
         """
         rest = self._start()
+        self._scanner = choose(self._source.expected())
         while not self._closed:
             parts = self._fill(rest, max(BLOCK_BYTES, 2 * len(rest)))
             events, rest = self._step(parts)
@@ -116,12 +125,12 @@ class Document:
             total += len(piece)
         return parts
 
-    def _step(self, parts: list[bytes]) -> tuple[list[Event], bytes]:
+    def _step(self, parts: list[bytes]) -> tuple[Block, bytes]:
         """Events of the bytes read so far, and the bytes that they did not use."""
         if self._eof and (whole := self._last(b"".join(parts))) is not None:
             return whole, b""
         cut = _last_boundary(parts[-1])
-        if cut and (events := _decode([*parts[:-1], memoryview(parts[-1])[:cut]])) is not None:
+        if cut and (events := self._decode([*parts[:-1], memoryview(parts[-1])[:cut]])) is not None:
             self._offset += sum(map(len, parts[:-1])) + cut
             return events, parts[-1][cut:]
         data = b"".join(parts)
@@ -129,6 +138,16 @@ class Document:
         self._offset += rescued.used
         self._closed = rescued.closed
         return rescued.events, data[rescued.used :]
+
+    def _decode(self, parts: list[bytes | memoryview]) -> Block | None:
+        """Events of a block that ends where one of them does; None where they are no JSON."""
+        text = b"".join((b"[", _without_comma(parts[0]), *parts[1:], b"]", _PADDING))
+        if self._scanner and (found := self._scanner.read(text)):
+            return found
+        try:
+            return decode_events(text[:-PAD])
+        except UNDECODABLE:
+            return None
 
     def _last(self, buffer: bytes) -> list[Event] | None:
         """Events of the last block, whose list is closed properly; None where it is not."""
@@ -163,13 +182,6 @@ def _without_comma(part: bytes | memoryview) -> memoryview:
     """A stretch that may start with the separator behind the previous event, without it."""
     found = _COMMA.match(part)
     return memoryview(part)[found.end() if found else 0 :]
-
-
-def _decode(parts: list[bytes | memoryview]) -> list[Event] | None:
-    try:
-        return decode_events(b"".join((b"[", _without_comma(parts[0]), *parts[1:], b"]")))
-    except UNDECODABLE:
-        return None
 
 
 def _last_boundary(buffer: bytes) -> int:

@@ -13,6 +13,7 @@ from tprof.read.torch_build import Parts, build
 from tprof.read.torch_columns import Columns
 from tprof.read.torch_document import Document, fields
 from tprof.read.torch_notes import notes
+from tprof.read.torch_scan_columns import Scanned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,8 +38,11 @@ def read_torch(path: Path, source: str, progress: Callable[[int, int], None] | N
     stream = Source(path, source, progress)
     document, columns = Document(stream), Columns()
     with _no_collection():
-        for events in document.blocks():
-            columns.add(events)
+        for block in document.blocks():
+            if isinstance(block, Scanned):
+                block.put(columns)
+            else:
+                columns.add(block)
     said = fields(document)
     host = said.get("host_name")
     parts = build(columns, said, host if isinstance(host, str) else "")

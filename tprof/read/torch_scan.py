@@ -15,7 +15,7 @@ import numpy as np
 
 from tprof.read import torch_scan_layout as at
 from tprof.read.torch_scan_json import (
-    BAD, DIGITS, MASKS, byte, cell, colon, compiled, integer, nanoseconds, plain, put, skip, space, special, string, word,
+    BAD, DIGITS, MASKS, byte, cell, colon, compiled, integer, nanoseconds, plain, put, skip, space, string, word,
 )  # fmt: skip
 
 _MIX: Final = 0x9E3779B97F4A7C15 - (1 << 64)  # of a hash: an odd number of many bits, as an int64
@@ -80,18 +80,6 @@ def _find(p: int, length: int, level: int) -> int:
 
 
 @compiled
-def _name(p: int) -> int:
-    """A key from its opening quote on, without escapes: with them it could spell any key."""
-    p = p + 1 if byte(p) == 34 else BAD
-    while p > 0:
-        step = special(p)
-        p += step
-        if step < 16:
-            return p + 1 if byte(p) == 34 else BAD
-    return BAD
-
-
-@compiled
 def _triple(p: int, row: int, place: int) -> int:
     """A list of three integers; they are clipped to 32 bits, and to -1."""
     for n in range(3):
@@ -127,6 +115,18 @@ def _stretch(p: int, kind: int, place: int, work: int) -> int:
 
 
 @compiled
+def _loose(p: int, work: int) -> tuple[int, int]:
+    """An integer, or the text of one as ROCm writes it; a text in hexadecimal counts as not given."""
+    if byte(p) != 34:
+        return integer(p)
+    put(work, at.LOOSE, 1)
+    if byte(p + 1) == 48 and byte(p + 2) == 120:
+        return plain(p + 1), -1
+    end, found = integer(p + 1)
+    return end + 1 if end > 0 and byte(end) == 34 else BAD, found
+
+
+@compiled
 def _args(p: int, work: int) -> int:
     """The brace that opens `args`, up to the first key; of two, the decoder keeps the last."""
     known = byte(p) == 123 and cell(work, at.SEEN_ARGS) == 0
@@ -141,7 +141,7 @@ def _field(p: int, key: int, row: int, work: int) -> int:
         return skip(p)
     kind, place = _TABLE[key, 3], _TABLE[key, 4]
     if kind == _TIME or kind == _INT:
-        p, found = integer(p) if kind == _INT else nanoseconds(p)
+        p, found = _loose(p, work) if kind == _INT else nanoseconds(p)
         put(row, place, found)
         return p
     if kind == _TRIPLE:
@@ -169,7 +169,7 @@ def _event(p: int, row: int, work: int) -> int:
     if byte(p) == 125:
         return p + 1
     while level >= 0:
-        end = _name(p)
+        end = plain(p + 1) if byte(p) == 34 else BAD  # with escapes, it could spell any key
         begin = colon(end) if end > 0 else BAD
         if begin < 0:
             return BAD
@@ -275,10 +275,17 @@ def _label(work: int) -> None:
 
 
 @compiled
+def _named(work: int) -> bool:
+    """A text stands for the process or the thread; in an event with other odd types, it may be read as a number."""
+    pid, tid = cell(work, at.SPANS_AT + 2 * at.PID), cell(work, at.SPANS_AT + 2 * at.TID)
+    return (pid > 0 and byte(pid) == 34) or (tid > 0 and byte(tid) == 34)
+
+
+@compiled
 def _finish(number: int, row: int, work: int) -> int:
     """Count an event and keep what is wanted of it: 1 if it takes its row, 0 if not, or BAD."""
     phase = _phase(work)
-    if phase < 0:
+    if phase < 0 or (cell(work, at.LOOSE) and _named(work)):
         return BAD
     seen = cell(work, at.PHASES_AT + 2 * phase)
     put(work, at.PHASES_AT + 2 * phase, seen + 1)
@@ -302,6 +309,7 @@ def _begin(row: int, work: int) -> None:
         put(work, at.SPANS_AT + 2 * n, -1)
         put(work, at.SPANS_AT + 2 * n + 1, -1)
     put(work, at.ODD, 0)
+    put(work, at.LOOSE, 0)
     put(work, at.SEEN_ARGS, 0)
 
 

@@ -23,6 +23,9 @@ DIGITS: Final = 18  # that surely fit an int64
 MASKS: Final = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64).view(np.int64)  # the first n bytes of a word
 _DEPTH: Final = 60  # of nested values: a bit of an integer says of each whether it is an object
 
+_MOST_US: Final = 9_200_000_000_000_000  # whose ns fit an int64
+_EXACT: Final = 28  # characters of a number that `torch_numbers` reads exactly, whatever they are
+
 compiled: F = njit(nogil=True)
 
 # ---- memory
@@ -311,12 +314,12 @@ def nanoseconds(p: int) -> tuple[int, int]:
     negative = byte(p) == 45
     begin = p + negative
     p, found = _count(begin, 0)
-    if p == begin or (byte(begin) == 48 and p > begin + 1) or p - begin > DIGITS - 3:
+    if p == begin or (byte(begin) == 48 and p > begin + 1) or p - begin > DIGITS or found > _MOST_US:
         return BAD, 0
     dot = p
     if byte(p) == 46:
         p = _digits(dot + 1)
-        if p == dot + 1 or p - begin > DIGITS:
+        if p == dot + 1 or p - begin > _EXACT:
             return BAD, 0
     finer = 0
     for at in range(dot + 1, max(p, dot + 4)):

@@ -40,7 +40,8 @@ PHASES: Final = 128
 
 # ---- the memory
 
-ENTRY_COUNT, LABEL_COUNT, ODD, SEEN_ARGS = range(4)
+# Distinct texts, metadata events; of one event: a text is not plain, a number is given as text, `args` was there.
+ENTRY_COUNT, LABEL_COUNT, ODD, LOOSE, SEEN_ARGS = range(5)
 SPANS_AT: Final = 8
 PHASES_AT: Final = 64  # per letter: events, number of the first
 SLOTS_AT: Final = PHASES_AT + 2 * PHASES

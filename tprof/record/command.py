@@ -1,4 +1,4 @@
-"""Running a command whose Python processes are recorded: their environment, and signals and exit codes passed through."""
+"""Running a command whose Python processes are recorded: their environment; signals and exit codes passed through."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import os
 import re
 import shutil
 import signal
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tprof.errors import TprofError
 from tprof.record.autoload import VARIABLE
 from tprof.record.bootstrap import FOLDER
 from tprof.record.settings import TABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    FileActions = Sequence[tuple[Any, ...]]  # of `posix_spawn`
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127  # as shells say it
 # What may be sent to `tprof record` and is meant for the command. SIGTSTP and SIGCONT stop and wake both as they are.
@@ -46,7 +50,7 @@ def run(
     command: Sequence[str],
     env: Mapping[str, str],
     target: Callable[[], int | None] = lambda: None,
-    streams: Sequence[tuple[int, ...]] = (),
+    streams: FileActions = (),
 ) -> int:
     """Run a command to its end; signals sent to this process go to it.
 
@@ -71,9 +75,9 @@ def run(
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _start(command: Sequence[str], env: Mapping[str, str], mask: Any, streams: Any) -> int:
+def _start(command: Sequence[str], env: Mapping[str, str], mask: Any, streams: FileActions) -> int:
     try:
-        return os.posix_spawnp(command[0], command, env, file_actions=streams, setsigmask=mask)
+        return os.posix_spawnp(command[0], list(command), env, file_actions=streams, setsigmask=mask)
     except FileNotFoundError:
         raise TprofError(f"{command[0]}: not found; check its name and PATH", exit_code=NOT_FOUND) from None
     except OSError as error:

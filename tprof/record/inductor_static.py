@@ -15,19 +15,18 @@ from tprof.record.threads import local
 Method = Callable[..., Any]
 
 
-def wrap_can_statically_launch(original: staticmethod[..., Any]) -> Any:
+def wrap_can_statically_launch(original: Method) -> Method:
     """`StaticTritonCompileResult.can_statically_launch`: it says no where anybody listens to launches."""
-    decide = original.__func__
 
     def can_statically_launch(kernel: Any, *args: Any, **kwargs: Any) -> Any:
         session = live.active
         if session is None:
-            return decide(kernel, *args, **kwargs)
+            return original(kernel, *args, **kwargs)
         guard.call("inductor_jit", _note_kernel, session, kernel)
         with triton_hooks.hidden():
-            return decide(kernel, *args, **kwargs)
+            return original(kernel, *args, **kwargs)
 
-    return staticmethod(can_statically_launch)
+    return can_statically_launch
 
 
 def _note_kernel(session: Session, kernel: Any) -> None:

@@ -6,13 +6,15 @@ import json
 import os
 import socket
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record import clock
 from tprof.record.journal import CHUNK_HEADER, FILE_HEADER, ROW_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Record = dict[str, Any]
 FRESH_NS: Final = 3_000_000_000  # a process that wrote that recently is running: the writer says the time every second
@@ -132,12 +134,12 @@ class Process:
             return "ended"
         if self.said.get("host", host) != host:
             return "unknown"
-        if 0 <= now_ns - self.last_ns < FRESH_NS:
-            return "running"
-        return "silent" if self._exists() else "killed"
+        if not self._exists():
+            return "killed"
+        return "running" if now_ns - self.last_ns < FRESH_NS else "silent"
 
     def _exists(self) -> bool:
-        """Whether the pid still belongs to the process that wrote: one that began later is another."""
+        """Whether the pid still belongs to the process that wrote (one that began later is another), seen from here."""
         try:
             words = (
                 Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()

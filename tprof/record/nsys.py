@@ -1,4 +1,4 @@
-"""Nsight Systems around a recorded command: which one, with which flags, and its report as SQLite in the run directory."""
+"""Nsight Systems around a recorded command: which one, with which flags, and its report as SQLite in the run."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import re
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tprof.errors import TprofError
 from tprof.record.support import numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PLACES: Final = (
     "usr/local/cuda*/bin/nsys",

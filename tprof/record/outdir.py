@@ -1,12 +1,14 @@
-"""The run directory of `tprof record`: a new one, or one that `--force` may empty because it holds a run and nothing else."""
+"""The run directory of `tprof record`: a new one, or one that `--force` may empty as it holds nothing but a run."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tprof.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 STARTED: Final = "started"  # a line per Python process of the command, from bootstrap/sitecustomize.py
 OURS: Final = re.compile(

@@ -24,8 +24,10 @@ class PatchSet:
             current = vars(owner).get(name)
             if current is None or self._still_on(owner, name, current):
                 return False
-            wrapper = functools.update_wrapper(wrap(current), current)
-            wrapper.__tprof__ = True  # type: ignore[attr-defined]
+            plain = current.__func__ if isinstance(current, staticmethod) else current
+            wrapper: Any = functools.update_wrapper(wrap(plain), plain)
+            wrapper.__tprof__ = True
+            wrapper = wrapper if plain is current else staticmethod(wrapper)
             setattr(owner, name, wrapper)
             self._mine[owner, name] = (current, wrapper)
             return True

@@ -67,7 +67,8 @@ class Session:
         return {
             "type": "process", "format_version": rundir.FORMAT_VERSION, "pid": self.pid, "ppid": os.getppid(),
             "host": socket.gethostname(), "program": rundir.program(), "launches": f"{self.stem}.launches",
-            "forked_from": forked_from, "worker_of": worker_of, "versions": rundir.versions(), **ranks, **clock.pair()._asdict(),
+            "forked_from": forked_from, "worker_of": worker_of, "versions": rundir.versions(), **ranks,
+            **clock.pair()._asdict(),
         }  # fmt: skip
 
     # ---- the thread that writes

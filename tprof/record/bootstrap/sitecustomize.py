@@ -115,7 +115,7 @@ def begin() -> None:
     wanted = {"triton", "tprof.record"}
     if os.environ.get("TPROF_TORCH_PROFILER", "off") != "off":
         wanted.add("torch")
-    sys.meta_path.insert(0, Watcher(wanted))  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Watcher(wanted))
 
 
 def chain() -> None:
@@ -126,7 +126,6 @@ def chain() -> None:
     if spec is not None and spec.loader is not None:
         module = type(sys)("sitecustomize")
         module.__spec__, module.__loader__, module.__file__ = spec, spec.loader, spec.origin
-        module.__cached__ = spec.cached
         sys.modules["sitecustomize"] = module
         spec.loader.exec_module(module)
 
