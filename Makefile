@@ -2,13 +2,13 @@
 #   make install   the library and its command line      make lint    style, types, architecture
 #   make demo      the main job on the sample traces     make bench   time and memory on large inputs
 #   make app       the app on the sample traces          make docs    regenerate the column reference
-#   make test      all tests
+#   make test      all tests                         make test-triton-versions   the recorder on five of them
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: install demo app test lint bench docs chromium
+.PHONY: install demo app test test-triton-versions lint bench docs chromium
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -31,14 +31,19 @@ app: $(VENV)/.app
 test: $(VENV)/.test chromium
 	$(BIN)/python -m pytest -q
 
+test-triton-versions: $(VENV)/.test
+	tests/run_triton_versions.sh $(BIN)/python
+
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.install
+bench: $(VENV)/.fast
 	$(BIN)/python benchmarks/cold_start.py
+	@if $(BIN)/python -c 'import triton' 2>/dev/null; then $(BIN)/python benchmarks/launch_overhead.py; \
+	else echo "launch overhead: not measured, triton is not installed here (make test installs it)"; fi
 
 docs: $(VENV)/.install
 	$(BIN)/python docs/make_columns.py
@@ -58,8 +63,14 @@ $(VENV)/.app: $(VENV)/.install
 	$(PIP) $(WITH) --editable '.[app]'
 	@touch $@
 
+$(VENV)/.fast: $(VENV)/.install
+	$(PIP) $(WITH) --editable '.[fast]'
+	@touch $@
+
+# The recorder's tests need torch and triton, on the CPU; without them they are skipped, and say so.
 $(VENV)/.test: $(VENV)/.app
 	$(PIP) $(WITH) --group test
+	@$(PIP) $(WITH) torch triton nvtx || echo "torch and triton could not be installed: the recorder's tests will be skipped" >&2
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.app

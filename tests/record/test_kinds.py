@@ -279,3 +279,39 @@ def test_a_tool_that_wraps_over_tprof_keeps_its_wrap(stub, tmp_path, xo, kernels
         pass
     assert vars(CompiledKernel)["_init_handles"] is not ours
     assert called
+
+
+def test_a_hook_of_the_user_that_declines_a_compile(stub, tmp_path, xo, kernels, trace, monkeypatch):
+    import triton
+    from triton.runtime.jit import JITFunction
+
+    owner, name = (triton.knobs.runtime, "jit_cache_hook") if hasattr(triton, "knobs") else (JITFunction, "cache_hook")
+    decline = lambda **_: True  # noqa: E731
+    with trace(tmp_path / "run"):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, staticmethod(decline) if isinstance(owner, type) else decline)
+            assert kernels.add[(8,)](xo[0], *xo, 1024, B=128) is None
+        kernels.add[(8,)](xo[0], *xo, 1024, B=128)
+    process = rundir.only(tmp_path / "run")
+    assert [s["attrs"].get("skipped", False) for s in process.kind("jit")] == [True, False]
+    assert all(s["ok"] for s in process.spans.values())
+    assert process.notes == []
+
+
+def test_a_compile_that_fails_outside_its_stages(stub, tmp_path, xo, kernels, trace, monkeypatch):
+    from triton.compiler import compiler
+
+    def broken(*_, **__):
+        raise OSError("no room for the cache")
+
+    with trace(tmp_path / "run"):
+        with monkeypatch.context() as patch:
+            patch.setattr(compiler, "get_cache_manager", broken)
+            for _ in range(2):
+                with pytest.raises(OSError, match="no room"):
+                    kernels.add[(8,)](xo[0], *xo, 1024, B=128)
+        kernels.add[(8,)](xo[0], *xo, 1024, B=128)
+    process = rundir.only(tmp_path / "run")
+    assert [s["ok"] for s in process.kind("jit")] == [False, False, True]
+    assert process.kind("load")[0]["parent"] == 0
+    assert process.notes == []

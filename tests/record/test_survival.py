@@ -171,7 +171,8 @@ def test_spawned_processes_record_into_the_same_directory(python, tmp_path):
                     child.join()
             """)
     )
-    done = python("import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')", script, tmp_path / "run")  # noqa: E501
+    code = "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    done = python(code, script, tmp_path / "run")
     assert done.returncode == 0, done.stderr
     assert sorted(len(p.launches) for p in rundir.read_run(tmp_path / "run")) == [0, 1]
 

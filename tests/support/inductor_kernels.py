@@ -7,11 +7,15 @@ the autotune cache, and the pool of compile workers. Fake: the device, module lo
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.util
 import itertools
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 from unittest import mock
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAME = "triton_poi_fused_relu_0"
 
@@ -21,7 +25,7 @@ import triton.language as tl
 from torch._inductor.runtime import triton_helpers, triton_heuristics
 from torch._inductor.runtime.hints import DeviceProperties
 
-triton_helpers.set_driver_to_gpu = lambda: None
+triton_helpers.set_driver_to_gpu = bool  # there is none; a function of this module would keep all of it alive
 
 DEVICE = DeviceProperties(
     type="cuda", index=0, multi_processor_count=132, cc=90, major=9, regs_per_multiprocessor=65536,
@@ -85,6 +89,10 @@ class Device:
         return 0
 
     @staticmethod
+    def synchronize(_device=None):
+        """Nothing runs."""
+
+    @staticmethod
     def exchange_device(_device):
         return 0
 
@@ -94,43 +102,60 @@ class Device:
 
 
 class StaticLauncher:
-    """`torch._C._StaticCudaLauncher`: counts its loads and launches."""
+    """`torch._C._StaticCudaLauncher`: counts its loads and launches, and fails when it is told to."""
 
-    def __init__(self, module_first: bool) -> None:
-        self.loads, self.launches = [], []
-        self._module_first = module_first
+    def __init__(self, *, unloads: bool) -> None:
+        self.loads, self.launches, self.spills, self.error = [], [], [], None
+        self._handles = (1, 2) if unloads else (2,)
 
     def _load_kernel(self, _path, name, _shared, _device):
         self.loads.append(name)
-        handles = (1, 2) if self._module_first else (2,)
-        return (*handles, 16, 0)
+        return (*self._handles, 16, self.spills.pop(0) if self.spills else 0)
 
     def _launch_kernel(self, *args):
+        if self.error:
+            raise RuntimeError(self.error)
         self.launches.append(args)
 
     def _unload_kernel(self, *_):
         """Modules are let go."""
 
 
+def static_kernel():
+    """The class of statically launched kernels; None before torch 2.8."""
+    for place in ("static_triton_launcher", "static_cuda_launcher"):
+        with contextlib.suppress(ImportError):
+            return importlib.import_module(f"torch._inductor.runtime.{place}").StaticallyLaunchedCudaKernel
+    return None
+
+
 @contextlib.contextmanager
 def pretended_gpu():
-    """Inductor finds a device, its static launcher and a benchmark, in which a later candidate is a slower one."""
-    from torch._inductor.runtime import triton_heuristics as heuristics
+    """Inductor finds a device, its static launcher, and a benchmark in which the first candidate is the fastest."""
+    import torch
     from torch._inductor.runtime.benchmarking import benchmarker
+    from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 
-    with contextlib.suppress(ImportError):
-        from torch._inductor.runtime.static_triton_launcher import StaticallyLaunchedCudaKernel as Kernel
-    times = itertools.count(1)
-    launcher = StaticLauncher(module_first=True)
+    times, launcher = itertools.count(1), StaticLauncher(unloads=hasattr(static_kernel(), "close"))
 
-    def benchmark(fn, *_, **__):
-        fn()
-        fn()
+    def benchmark(_self, *args, fn=None, **_):
+        call = fn or args[0]
+        call()
+        call()
         return float(next(times))
 
+    def device(_self):
+        return Device
+
     with (
-        mock.patch.object(Kernel, "C_impl", launcher),
-        mock.patch.object(heuristics.CachingAutotuner, "get_device_interface", lambda _: Device),
-        mock.patch.object(type(benchmarker), "benchmark", lambda _, fn, *a, **k: benchmark(fn, *a, **k)),
+        mock.patch.object(torch._C, "_StaticCudaLauncher", launcher, create=True),
+        mock.patch.object(CachingAutotuner, "get_device_interface", device),
+        mock.patch.object(type(benchmarker), "benchmark", benchmark),
+        mock.patch.object(type(benchmarker), "benchmark_gpu", benchmark),
     ):
         yield launcher
+
+
+def launcher_kinds(tuner):
+    """Which launcher each config got."""
+    return [type(result).__name__ for result in tuner.compile_results]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tprof import __version__
-from tprof.cli import output, question
+from tprof.cli import doctor_record, output, question
 from tprof.cli.options import Ask, Force, OutFormat, Output
 from tprof.errors import DONE
 
@@ -36,7 +36,8 @@ def doctor(format_: OutFormat = None, output_file: Output = None, force: Force =
     ask = question.settled(Ask(format=format_, output=output_file, force=force))
     output.check(ask)
     rows = [*_python(), *_packages(), *other_tprof(metadata.distributions()), *_tools(), *_folders()]
-    output.write(ask, Result("doctor", {"checks": rows}, {"checks": rows}))
+    tables = {"checks": rows, "recording": doctor_record.rows()}
+    output.write(ask, Result("doctor", tables, dict(tables)))
     return DONE
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tprof.cli import last_words
 from tprof.errors import TprofError, UsageError
-from tprof.record import autoload, command, live, live_text, nsys, outdir, rundir, settings, support
+from tprof.record import autoload, command, nsys, outdir, rundir, settings
 
 
 class Profiler(StrEnum):
@@ -45,12 +44,6 @@ When = Annotated[Shapes, typer.Option(help="Read tensor shapes once per grid and
 NoNvtx = Annotated[bool, typer.Option("--no-nvtx", help="Emit no NVTX ranges.")]
 Replace = Annotated[bool, typer.Option("--force", help="Replace the run that RUN holds.")]
 
-_BLIND = {
-    "old-python": "a process runs Python {}, and tprof records 3.11 and newer",
-    "another-tprof": "a process has another project named tprof: pip uninstall tprof",
-    "broken-tprof": "a process could not import tprof's recorder",
-}
-
 
 def record(
     run: Command,
@@ -63,7 +56,9 @@ def record(
 ) -> int:
     """Run a command and record every Python process in it that uses Triton; its output and exit code are its own."""
     if outer := os.environ.get(autoload.VARIABLE):
-        _say(f"this runs within `tprof record` already: the command is recorded into {outer}, the options are not used")
+        last_words.say(
+            f"this runs within `tprof record` already: the command is recorded into {outer}, the options are not used"
+        )
         return command.run(run, os.environ)
     profiler = nsys.usable() if nsight else None
     if shutil.which(run[0]) is None:
@@ -80,9 +75,14 @@ def record(
     else:
         wrapped = nsys.profile(profiler, directory, run)
         code = command.run(wrapped, env, lambda: nsys.target(directory), nsys.streams(directory))
-        notes += _nsight_notes(profiler, directory, nvtx=not no_nvtx)
-    rundir.create(settings.resolve(out=directory, **options))  # where no process of the command did
-    _say(_last_words(directory, run, notes))
+    try:  # the command has run: whatever goes wrong now, its exit code stands
+        rundir.create(settings.resolve(out=directory, **options))  # where no process of the command did
+        if profiler is not None:
+            notes += last_words.of_nsight(profiler, directory, nvtx=not no_nvtx)
+        line = last_words.of_run(directory, run, notes)
+    except OSError as error:
+        line = f"{error.filename or directory}: {error.strerror or error}; what was recorded before is kept"
+    last_words.say(line)
     return code
 
 
@@ -94,71 +94,3 @@ def _no_program(name: str) -> TprofError:
     if name.startswith("-"):
         return UsageError(f"{name} is no option of tprof record; see `tprof record --help`")
     return TprofError(f"{name}: not found; check its name and PATH", exit_code=command.NOT_FOUND)
-
-
-def _nsight_notes(profiler: nsys.Nsys, directory: Path, *, nvtx: bool) -> list[str]:
-    if problem := nsys.export(profiler, directory):
-        return [problem]
-    recorded = any(directory.glob("process-*.jsonl"))
-    if nvtx and recorded and not nsys.ranges_arrived(directory / "nsight.sqlite"):
-        return [_silent(profiler.version, _nvtx_of(directory))]
-    return []
-
-
-def _silent(nsight: str, nvtx: str | None) -> str:
-    """Why the capture holds no ranges of tprof."""
-    return support.nvtx_advice(nvtx, nsight) or (
-        f"no NVTX ranges arrived in Nsight Systems {nsight} (nvtx {nvtx}): the two files are joined by their clocks alone"
-    )
-
-
-def _nvtx_of(directory: Path) -> str | None:
-    """The nvtx that the recorded processes had."""
-    said = [row["versions"].get("nvtx") for row in live.Watch(directory).look()["processes"]]
-    return next((version for version in said if version), None)
-
-
-def _last_words(directory: Path, run: list[str], notes: list[str]) -> str:
-    """One line: what was recorded, how to look at it, and what to know about it."""
-    look = live.Watch(directory).look()
-    count = len(look["processes"])
-    shown = _short(directory)
-    notes = [*notes, *_process_notes(directory, run, count), *_state_notes(look)]
-    told = "; note: ".join(["", *notes])
-    if not count:
-        return f"{shown}: nothing recorded{told}"
-    what = f"{live_text.count(count, 'process', 'es')} recorded, {live_text.done(look['done'])}"
-    return f"{shown}: {what}; look at it with: tprof summary {shlex.quote(str(shown))}{told}"
-
-
-def _short(directory: Path) -> Path:
-    """As the user would type it."""
-    here = Path.cwd()
-    return directory.relative_to(here) if directory.is_relative_to(here) else directory
-
-
-def _process_notes(directory: Path, run: list[str], recorded: int) -> list[str]:
-    seen = outdir.started(directory)
-    blind = {why: python for _, python, why in seen if why in _BLIND}
-    notes = [_BLIND[why].format(python) for why, python in blind.items()]
-    if flags := command.blind_flags(run):
-        notes.append(f"python -{flags} ignores what makes it record: leave that flag out")
-    elif not seen:
-        notes.append("no Python process was started with this environment")
-    elif not recorded and not notes:
-        notes.append("no triton was imported")
-    return notes
-
-
-def _state_notes(look: live.Record) -> list[str]:
-    states = [row["state"] for row in look["processes"]]
-    alive = sum(state in {"running", "silent"} for state in states)
-    notes = [f"{live_text.count(alive, 'process', 'es')} of it still running"] if alive else []
-    killed = [row for row in look["now"] if row["state"] == "killed"]
-    notes += [f"pid {row['pid']} was killed while {live_text.span(row['what'][-1])}" for row in killed[:3]]
-    return notes + [f"{live_text.count(n, 'warning')} {code}" for code, n in look["notes"].items()]
-
-
-def _say(line: str) -> None:
-    sys.stderr.write(f"tprof: {live_text.plain(line)}\n")
-    sys.stderr.flush()

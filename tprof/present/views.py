@@ -254,6 +254,17 @@ VIEWS: Final[dict[tuple[str, str], View]] = {
         ),
         whole=True,
     ),
+    ("doctor", "recording"): View(
+        "Recording on this machine",
+        "",
+        (
+            Column("item", "what"),
+            Column("state", ""),
+            Column("value", "found"),
+            Column("advice", "note", 1, sparse=True),
+        ),
+        whole=True,
+    ),
     ("warnings", "warnings"): View(
         "Warnings",
         "",

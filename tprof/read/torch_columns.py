@@ -119,7 +119,7 @@ class Columns:
 
     def _shape(self, args: Args) -> int:
         """Code of an operator's shapes. One joined text finds it: a tuple of three would be built for every event."""
-        joined = b"\0".join((args.dims, args.types, args.strides))  # type: ignore[arg-type]
+        joined = b"\0".join((args.dims, args.types, args.strides))
         code = self._known_shapes.get(joined)
         if code is None:
             code = self._known_shapes[joined] = self.shapes[bytes(args.dims), bytes(args.types), bytes(args.strides)]

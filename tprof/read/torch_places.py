@@ -57,8 +57,8 @@ class Places:
 
     def _id(self, value: int | str) -> int:
         """A number for an id that may be text: the number in it, else a negative one."""
-        if isinstance(value, int):
-            return value if value < 1 << 63 else value - (1 << 64)
+        if isinstance(value, int):  # what does not fit 64 bits with a sign keeps its lowest
+            return (value + (1 << 63)) % (1 << 64) - (1 << 63)
         if (found := _NUMBER.fullmatch(value)) and len(found[1]) < 19:
             return int(found[1])
         return self._named.setdefault(value, -2 - len(self._named))

@@ -15,7 +15,21 @@ import numpy as np
 
 from tprof.read import torch_scan_layout as at
 from tprof.read.torch_scan_json import (
-    BAD, DIGITS, MASKS, byte, cell, colon, compiled, integer, nanoseconds, plain, put, skip, space, string, word,
+    BAD,
+    DIGITS,
+    MASKS,
+    byte,
+    cell,
+    colon,
+    compiled,
+    integer,
+    nanoseconds,
+    plain,
+    put,
+    skip,
+    space,
+    string,
+    word,
 )  # fmt: skip
 
 _MIX: Final = 0x9E3779B97F4A7C15 - (1 << 64)  # of a hash: an odd number of many bits, as an int64
@@ -140,7 +154,7 @@ def _field(p: int, key: int, row: int, work: int) -> int:
     if key < 0:
         return skip(p)
     kind, place = _TABLE[key, 3], _TABLE[key, 4]
-    if kind == _TIME or kind == _INT:
+    if kind in (_TIME, _INT):
         p, found = _loose(p, work) if kind == _INT else nanoseconds(p)
         put(row, place, found)
         return p
@@ -331,10 +345,10 @@ def scan(text: int, size: int, work: int) -> int:
     Returns:
         Rows filled, or `BAD`: the text is not read here.
     """
-    rows = number = 0
-    p = space(text + 1)
-    while byte(p) == 123:
-        if _full(rows, work):
+    rows, number, p = 0, 0, text
+    while byte(p) == (44 if number else 91):
+        p = space(p + 1)
+        if byte(p) != 123 or _full(rows, work):
             return BAD
         row = work + 8 * (at.ROWS_AT + at.ROW * rows)
         _begin(row, work)
@@ -343,8 +357,4 @@ def scan(text: int, size: int, work: int) -> int:
         if taken < 0:
             return BAD
         rows, number, p = rows + taken, number + 1, space(p)
-        if byte(p) != 44:
-            break
-        p = space(p + 1)
-    whole = byte(p) == 93 and p + 1 == text + size
-    return rows if whole and byte(text) == 91 and number > 0 else BAD
+    return rows if byte(p) == 93 and p + 1 == text + size and number > 0 else BAD

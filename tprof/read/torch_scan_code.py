@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
@@ -87,7 +88,8 @@ def _keep(path: Path, code: bytes) -> None:
         part.write_bytes(sha256(code).digest() + code)
         part.replace(path)
     except OSError:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
 
 
 def _compile() -> bytes:
@@ -130,7 +132,7 @@ def _callable(code: bytes) -> Scan:
     engine.finalize_object()
     _engines.append(engine)
     number = ctypes.c_int64
-    # numba's convention: where the result goes, where an exception would go, the arguments; ctypes lets other threads run
+    # numba's convention: where the result goes, where an exception would go, the arguments. ctypes frees the GIL
     kind = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, number, number, number)
     function = kind(engine.get_function_address(_SYMBOL))
 

@@ -111,7 +111,8 @@ class Scanned:
         columns.put(device_row=rows + columns.rows, task=tasks, stream_ascend=np.full(len(rows), MISSING))
         columns.put(**{field: mine[:, place].copy() for field, place in _DEVICE_FIELDS.items()})
         columns.put(
-            grid=mine[:, at.GRID : at.GRID + 3].astype(np.int32), block=mine[:, at.BLOCK : at.BLOCK + 3].astype(np.int32)
+            grid=mine[:, at.GRID : at.GRID + 3].astype(np.int32),
+            block=mine[:, at.BLOCK : at.BLOCK + 3].astype(np.int32),
         )
 
 
@@ -174,9 +175,7 @@ def _texts(text: bytes, kinds: np.ndarray, places: np.ndarray) -> tuple[list[Any
 
 
 def _labels(text: bytes, places: np.ndarray) -> list[tuple[str, int | str, int | str, bytes]]:
-    return [
-        (_text(text[a:b]), _id(text[c:d]), _id(text[e:f]), text[g:h]) for a, b, c, d, e, f, g, h in places.tolist()
-    ]
+    return [(_text(text[a:b]), _id(text[c:d]), _id(text[e:f]), text[g:h]) for a, b, c, d, e, f, g, h in places.tolist()]
 
 
 def _text(raw: bytes) -> str:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import extending, njit, types
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +26,7 @@ _MOST_US: Final = 9_200_000_000_000_000  # whose ns fit an int64
 _EXACT: Final = 28  # characters of a number that `torch_numbers` reads exactly, whatever they are
 
 compiled: F = njit(nogil=True)
+_intrinsic: F = extending.intrinsic
 
 # ---- memory
 
@@ -35,15 +35,17 @@ def _pointer(builder: Any, address: Any, kind: Any) -> Any:
     return builder.inttoptr(address, kind.as_pointer())
 
 
-@intrinsic
+@_intrinsic
 def byte(_: Any, p: Any) -> Any:
+    """A byte, as an integer."""
+
     def generate(__: Any, builder: Any, ___: Any, args: Any) -> Any:
         return builder.zext(builder.load(_pointer(builder, args[0], ir.IntType(8))), ir.IntType(64))
 
     return types.int64(p), generate
 
 
-@intrinsic
+@_intrinsic
 def word(_: Any, p: Any) -> Any:
     """8 bytes, aligned or not; of a text, the first is the lowest."""
 
@@ -53,8 +55,8 @@ def word(_: Any, p: Any) -> Any:
     return types.int64(p), generate
 
 
-@intrinsic
-def store(_: Any, p: Any, value: Any) -> Any:
+@_intrinsic
+def _store(_: Any, p: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         whole = context.cast(builder, args[1], signature.args[1], types.int64)
         builder.store(whole, _pointer(builder, args[0], ir.IntType(64)), align=8)
@@ -79,7 +81,7 @@ def _first_of(test: F) -> F:
     def typed(_: Any, p: Any) -> Any:
         return types.int64(p), generate
 
-    return intrinsic(typed)
+    return _intrinsic(typed)
 
 
 def _no_space(builder: Any, compare: F) -> Any:
@@ -108,7 +110,7 @@ def cell(base: int, n: int) -> int:
 @compiled
 def put(base: int, n: int, content: int) -> None:
     """Fill a cell."""
-    store(base + 8 * n, content)
+    _store(base + 8 * n, content)
 
 
 # ---- JSON: every function takes a position and returns the one behind what it read, or BAD
@@ -135,8 +137,7 @@ def _escape(p: int) -> int:
     """An escape from its backslash on; halves of surrogate pairs are left to the decoder."""
     c = byte(p + 1)
     if c != 117:  # u
-        plain = c == 34 or c == 92 or c == 47 or c == 98 or c == 102 or c == 110 or c == 114 or c == 116
-        return p + 2 if plain else BAD
+        return p + 2 if c in (34, 47, 92, 98, 102, 110, 114, 116) else BAD
     for n in range(2, 6):
         if not _is_hex(byte(p + n)):
             return BAD
@@ -194,8 +195,7 @@ def _number(p: int) -> int:
         if p == begin:
             return BAD
     if byte(p) | 32 == 101:
-        sign = byte(p + 1)
-        begin = p + 1 + (sign == 43 or sign == 45)
+        begin = p + 1 + (byte(p + 1) in (43, 45))
         p = _digits(begin)
         if p == begin:
             return BAD
@@ -262,7 +262,7 @@ def skip(p: int) -> int:
     objects = depth = 0
     while True:
         c = byte(p)
-        if c == 91 or c == 123:
+        if c in (91, 123):
             if depth == _DEPTH:
                 return BAD
             objects, depth = objects << 1 | (c == 123), depth + 1

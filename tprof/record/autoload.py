@@ -12,15 +12,17 @@ from tprof.record.settings import resolve
 VARIABLE: Final = "TPROF_RECORD"  # holds the run directory in every process beneath `tprof record`
 
 
-def imported(name: str) -> None:
-    """The process has imported `name`: triton, torch or tprof.record."""
-    guard.call("autoload", _imported, name)
+def imported(name: str) -> bool:
+    """The process has imported `name`: triton, torch or tprof.record. True if it may not be recorded here."""
+    refusal = guard.call("autoload", support.refusal)
+    if refusal:
+        guard.warn("refused", refusal)
+    else:
+        guard.call("autoload", _imported, name)
+    return bool(refusal)
 
 
 def _imported(name: str) -> None:
-    if refusal := support.refusal():
-        guard.warn("refused", refusal)
-        return
     if not _begun:
         _begun.append(name)
         api.enter(resolve(out=os.environ[VARIABLE]), await_triton=True)

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record import clock, guard, spans
 from tprof.record import session as live
 from tprof.record.journal import plain
-from tprof.record.session import Session
 from tprof.record.threads import local
+
+if TYPE_CHECKING:
+    from tprof.record.session import Session
 
 Method = Callable[..., Any]
 HOOK: Final = "dynamo"

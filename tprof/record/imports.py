@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.machinery
 import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record import guard
+
+if TYPE_CHECKING:
+    import importlib.machinery
 
 Callback = Callable[[ModuleType], None]
 

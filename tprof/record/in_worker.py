@@ -31,6 +31,7 @@ class InWorker:
         self._settings = Settings(out=Path(directory), **{**settings, "torch_profiler": "off"})
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Do the task."""
         with recording(self._settings, self._parent):
             return self._original(*args, **kwargs)
 

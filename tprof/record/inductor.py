@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record import session as live
-from tprof.record.session import Session
 from tprof.record.spans import Cold, Span
 from tprof.record.threads import local
 from tprof.record.triton_tune import config
+
+if TYPE_CHECKING:
+    from tprof.record.session import Session
 
 Method = Callable[..., Any]
 ORIGIN: Final = {"origin": "inductor"}

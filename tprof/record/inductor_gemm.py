@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record import dynamo, guard
 from tprof.record import session as live
-from tprof.record.session import Session
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from tprof.record.session import Session
 
 Method = Callable[..., Any]
 HOOK: Final = "inductor_selection"

@@ -1,12 +1,11 @@
-"""Puts the wraps on whichever Dynamo and Inductor are there, as soon as the program imports them; and takes them off."""
+"""Puts the wraps on whichever Dynamo and Inductor the program imports, as soon as it does; and takes them off."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
 from functools import partial
-from types import ModuleType
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tprof.record import (
     dynamo,
@@ -20,6 +19,9 @@ from tprof.record import (
 )
 from tprof.record.imports import watcher
 from tprof.record.patches import patches
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 Wrap = Callable[[Any], Any]
 SELECTOR: Final = "torch._inductor.select_algorithm"

@@ -8,17 +8,19 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record import describe, guard, inductor_static
 from tprof.record import session as live
 from tprof.record.clock import now
 from tprof.record.inductor import name_of
-from tprof.record.session import Session
 from tprof.record.spans import request_id
 from tprof.record.tables import ShapeKey, hashable
 from tprof.record.threads import ThreadState, local
 from tprof.record.triton_launch import mark
+
+if TYPE_CHECKING:
+    from tprof.record.session import Session
 
 Method = Callable[..., Any]
 HOOK: Final = "inductor_launch"
@@ -27,13 +29,13 @@ HOOK: Final = "inductor_launch"
 class Runner:
     """A `CachingAutotuner` that has made its choice: its kernel, and the shape keys seen so far."""
 
-    __slots__ = ("alive", "function", "kernel", "keys", "launcher", "names", "other", "select")
+    __slots__ = ("alive", "function", "kernel", "keys", "launchers", "names", "other", "select")
 
     def __init__(self, session: Session, tuner: Any, args: tuple[Any, ...]) -> None:
         rows, where = session.tables.runners, id(tuner)
         self.alive = weakref.ref(tuner, lambda _: rows.pop(where, None))
-        self.function, self.launcher = name_of(tuner), tuner.launchers[0]
-        self.kernel = _kernel_id(session, tuner, self.launcher)
+        self.function, self.launchers = name_of(tuner), tuner.launchers  # the list: a new choice makes a new one
+        self.kernel = _kernel_id(session, tuner, self.launchers[0])
         self.names = describe.argument_names(tuner.fn)
         self.select = session.tables.selector(args)
         self.keys: dict[Any, ShapeKey] = {}
@@ -42,24 +44,31 @@ class Runner:
 
 def wrap_run(original: Method) -> Method:
     """`CachingAutotuner.run`: what generated code calls; its first call may compile, load and tune."""
-    profiler = sys.modules.get("torch.autograd.profiler")
+    profiler = sys.modules["torch.autograd.profiler"]
 
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         session = live.active
         if session is None or not session.records_launches:
             return original(self, *args, **kwargs)
-        state, key = local.state, None
+        state, key, t_exit = local.state, None, -1
         try:
-            key = enter(session, state, self, args, profiler)
+            row = session.tables.runners.get(id(self))
+            if row is not None and row.launchers is self.launchers:
+                key = row.keys.get(row.select(args))
+            if key is None or key.attributes is not None or state.open is not None or profiler._is_profiler_enabled:  # noqa: SLF001
+                key = enter(session, state, self, args)
         except guard.FAILURES as error:
             switch_off(session, error)
-        t_enter, t_exit = now(), -1
+        t_enter = now()
         try:
             result = original(self, *args, **kwargs)
             t_exit = now()
         finally:
             try:
-                leave(session, state, self, args, key, (t_enter, t_exit))
+                if key is None or state.cold or state.marker is not None or key.attributes is not None:
+                    leave(session, state, self, args, key, (t_enter, t_exit))
+                elif state.t_enter < t_enter:
+                    state.launches += (t_enter, t_exit, key.id, state.candidate, request_id.get())
             except guard.FAILURES as error:
                 switch_off(session, error)
         return result
@@ -73,22 +82,27 @@ def switch_off(session: Session, error: BaseException) -> None:
     guard.switch_off(HOOK, error)
 
 
-def enter(session: Session, state: ThreadState, tuner: Any, args: tuple[Any, ...], profiler: Any) -> ShapeKey | None:
-    """Begin a launch; None while it is open what will be launched."""
-    row = session.tables.runners.get(id(tuner))
-    launchers = tuner.launchers
-    if row is None or len(launchers) != 1 or row.launcher is not launchers[0]:
-        if not _has_chosen(tuner):
-            return None
-        row = _new_runner(session, tuner, args)
-    key = row.keys.get(row.select(args)) or _new_key(session, row, tuner, args)
+def enter(session: Session, state: ThreadState, tuner: Any, args: tuple[Any, ...]) -> ShapeKey | None:
+    """Begin a launch that is new, or that somebody is shown: NVTX, torch.profiler."""
+    key = find_key(session, tuner, args)
     if state.open is not None:
         session.close_launch(state)
-    if key.attributes is not None:
+    if key is not None and key.attributes is not None:
         session.nvtx.domain.push_range(key.attributes)
-    if profiler is not None and profiler._is_profiler_enabled:  # noqa: SLF001 - as torch's own code generator
+    profiler = sys.modules["torch.autograd.profiler"]
+    if key is not None and profiler._is_profiler_enabled:  # noqa: SLF001 - as torch's own code generator
         mark(state, key)
     return key
+
+
+def find_key(session: Session, tuner: Any, args: tuple[Any, ...]) -> ShapeKey | None:
+    """The shape key of a launch; None while it is open what will be launched."""
+    row = session.tables.runners.get(id(tuner))
+    if row is None or row.launchers is not tuner.launchers:
+        if not _has_chosen(tuner):
+            return None
+        row = session.tables.runners[id(tuner)] = Runner(session, tuner, args)
+    return row.keys.get(row.select(args)) or _new_key(session, row, tuner, args)
 
 
 def leave(
@@ -99,19 +113,18 @@ def leave(
     key: ShapeKey | None,
     times: tuple[int, int],
 ) -> None:
-    """End a launch, unless Triton's hooks recorded it."""
+    """End a launch that was cold, or that somebody was shown; unless Triton's hooks recorded it."""
     t_enter, t_exit = times
-    if key is not None:
-        if state.marker is not None:
-            state.marker.__exit__(None, None, None)
-            state.marker = None
-        if key.attributes is not None:
-            session.nvtx.domain.pop_range()
-    if state.t_enter >= t_enter or (key is None and not _has_chosen(tuner)):
+    if state.marker is not None:
+        state.marker.__exit__(None, None, None)
+        state.marker = None
+    if key is not None and key.attributes is not None:
+        session.nvtx.domain.pop_range()
+    if state.t_enter >= t_enter:
         return
+    key = key or find_key(session, tuner, args)
     if key is None:
-        row = _new_runner(session, tuner, args)
-        key = row.keys.get(row.select(args)) or _new_key(session, row, tuner, args)
+        return
     span = state.candidate
     if state.cold:
         span = span or (state.cold if state.cold_ns >= t_enter or state.cold_name == key.function else 0)
@@ -125,11 +138,6 @@ def _has_chosen(tuner: Any) -> bool:
         return False
     found = getattr(tuner.launchers[0].config, "found_by_coordesc", False)
     return found or not tuner.inductor_meta.get("coordinate_descent_tuning", False)
-
-
-def _new_runner(session: Session, tuner: Any, args: tuple[Any, ...]) -> Runner:
-    row = session.tables.runners[id(tuner)] = Runner(session, tuner, args)
-    return row
 
 
 def _kernel_id(session: Session, tuner: Any, launcher: Any) -> int:
@@ -154,7 +162,7 @@ def _new_key(session: Session, row: Runner, tuner: Any, args: tuple[Any, ...]) -
         row.other = row.other or session.tables.new_shape(row.kernel, row.function, {})
         return row.other
     named = list(zip(row.names, args, strict=False))[: describe.MAX_ARGUMENTS]
-    facts = {"grid": guard.call("inductor_grid", _grid, tuner, args, row.launcher.config)}
+    facts: dict[str, Any] = {"grid": guard.call("inductor_grid", _grid, tuner, args, row.launchers[0].config)}
     facts["args"] = {name: describe.argument(value) for name, value in named}
     key = row.keys[chosen] = session.tables.new_shape(row.kernel, row.function, facts)
     return key

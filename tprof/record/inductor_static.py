@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tprof.record import guard, triton_hooks
 from tprof.record import session as live
-from tprof.record.session import Session
 from tprof.record.spans import Cold
 from tprof.record.threads import local
+
+if TYPE_CHECKING:
+    from tprof.record.session import Session
 
 Method = Callable[..., Any]
 

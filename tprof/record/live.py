@@ -62,9 +62,10 @@ class Process:
         whole = added[: added.rfind(b"\n") + 1]
         self._at += len(whole)
         for line in whole.splitlines():
-            record = _decoded(line)
-            if record:
-                self._take(record)
+            try:
+                self._take(json.loads(line))
+            except (ValueError, KeyError, TypeError, AttributeError):  # a damaged line: what can be read goes on
+                continue
         self._count_launches()
 
     def _take(self, record: Record) -> None:
@@ -163,15 +164,6 @@ class Process:
                 "for_ns": max(0, now_ns - inner["t_ns"]), "since_ns": max(0, now_ns - spans[0]["t_ns"]),
                 "request": served.get("name"), "request_id": served.get("attrs", {}).get("request_id"),
             }  # fmt: skip
-
-
-def _decoded(line: bytes) -> Record:
-    """A line of a journal; nothing where it is damaged."""
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return {}
-    return record if isinstance(record, dict) else {}
 
 
 def _named(record: Record) -> Record:

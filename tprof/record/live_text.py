@@ -8,6 +8,7 @@ Record = dict[str, Any]
 WORDS: Final = {
     "jit": "compiling", "stage": "stage", "cache": "cache file", "load": "loading", "launcher_build": "launcher of",
     "autotune": "tuning", "prune": "pruning", "autotune_cache": "tuning cache of", "candidate": "candidate of",
+    "graph_compile": "compiling graph:", "compile_wait": "waiting for", "graph_capture": "capturing graph",
 }  # fmt: skip
 _STATES: Final = {"killed": "KILLED IN ", "silent": "no sign of life: ", "unknown": "on another machine: "}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 from contextlib import closing
@@ -111,10 +112,26 @@ def profile(nsys: Nsys, directory: Path, command: Sequence[str]) -> list[str]:
     help_text = subprocess.run(  # noqa: S603 - as above
         [str(nsys.program), "profile", "--help"], capture_output=True, text=True, errors="replace", check=False
     ).stdout
-    flags = [flag for flag in FLAGS if flag.partition("=")[0] in help_text]
+    flags = [flag for flag in (*FLAGS, f"--session-new={_session()}") if flag.partition("=")[0] in help_text]
     output = ["--output", str(directory / "nsight")]
     wrapped = ["/bin/sh", "-c", _WRAPPER, str(directory / "target"), *command]
     return [str(nsys.program), "profile", *flags, *output, *wrapped]
+
+
+def _session() -> str:
+    """How nsys calls what we start."""
+    return f"tprof-{os.getpid()}"
+
+
+def end_agents() -> None:
+    """End what nsys left running of this recording: an agent that outlives it holds the command's stdout open."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if b"--start-agent" in words and f"--session-name={_session()}".encode() in words:
+                os.kill(int(process.name), signal.SIGKILL)
+        except OSError:  # it has just ended, or is another user's
+            continue
 
 
 def target(directory: Path) -> int | None:
@@ -131,7 +148,10 @@ def export(nsys: Nsys, directory: Path) -> str | None:
     Returns:
         What went wrong, as a note; None if nothing did.
     """
-    (directory / "target").unlink(missing_ok=True)
+    end_agents()
+    if target(directory) is None:
+        return f"Nsight Systems did not start the command; {directory / 'nsight.log'} has its output"
+    (directory / "target").unlink()
     report, exported = directory / "nsight.nsys-rep", directory / "nsight.sqlite"
     log = directory / "nsight.log"
     if not report.exists():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tprof.record import guard
+from tprof.record import guard, nvtx_old
 
 MAX_NAMES: Final = 4096  # NVTX keeps every name for good: past this many, ranges are named by their category alone
 
@@ -66,5 +66,7 @@ def _domain() -> Any:
         import nvtx  # noqa: PLC0415 - importing is what enables the tool's injection; not before a trace wants it
     except ImportError:
         return None
-    domain = nvtx.get_domain("tprof")
+    domain = nvtx.get_domain("tprof") if hasattr(nvtx, "get_domain") else None
+    if not hasattr(domain, "push_range"):
+        return nvtx_old.domain(nvtx)
     return None if type(domain).__name__ == "DummyDomain" else domain

@@ -33,8 +33,8 @@ class Span:
     """An open span."""
 
     __slots__ = (
-        "attrs", "error", "handled", "hit", "id", "kind", "last_ns", "name", "open_ended", "parent", "pushed", "session",
-        "state",
+        "attrs", "error", "handled", "hit", "id", "kind", "last_ns", "name", "open_ended", "parent", "pushed",
+        "session", "state",
     )  # fmt: skip
 
     def __init__(self, session: Session, state: ThreadState, kind: str, name: str) -> None:

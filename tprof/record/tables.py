@@ -152,6 +152,7 @@ def _every_shape(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def hashable(key: Any) -> Any:
+    """`key`, or None where it cannot be hashed."""
     try:
         hash(key)
     except TypeError:

@@ -34,6 +34,12 @@ class ThreadState:
         self.source = "?"  # function whose source is being compiled
         self.marker: Any = None  # torch.profiler's marker of the open launch
 
+    def forget(self) -> None:
+        """Let go of what an earlier recording left open: its ids mean nothing in the next."""
+        self.stack.clear()
+        self.tuning.clear()
+        self.open, self.candidate, self.cold = None, 0, 0
+
 
 class _Registry:
     """Every thread that recorded something, so that the writer finds its launches; dead threads are let go."""
@@ -50,9 +56,12 @@ class _Registry:
             del self._unnamed[:-MAX_UNNAMED]
 
     def begin(self) -> None:
-        """A recording begins: drop launches that ended after an earlier one, and name all threads again."""
+        """A recording begins: drop what is left of an earlier one, and name all threads again."""
         self.drain()
         with self._lock:
+            for alive, *_ in self.threads:
+                if (state := alive()) is not None:
+                    state.forget()
             self._unnamed[:] = [(tid, name) for _, tid, name, _ in self.threads]
 
     def names(self) -> list[tuple[int, str]]:

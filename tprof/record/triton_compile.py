@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tprof.record import describe, guard, spans
 from tprof.record import session as live
 from tprof.record.patches import patches
-from tprof.record.spans import Cold
+from tprof.record.spans import Cold, Span
 from tprof.record.threads import local
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ def wrap_do_compile(original: Method) -> Method:
         if session is None:
             return original(self, *args, **kwargs)
         with Cold(session, "jit", "jit", lambda: _new(self)) as cold:
-            guard.call("jit", _specialize, session, cold, self, signature, (self, *args), kwargs)
+            bound = guard.call("jit", _bound, signature, (self, *args), kwargs) or {}
+            guard.call("jit", _specialize, session, cold, self, bound)
             compiled = original(self, *args, **kwargs)
             cold.report(lambda: _compiled(session, cold, compiled))
         return compiled
@@ -41,22 +42,30 @@ def wrap_call_hook(original: Method) -> Method:
 
     def _call_hook(self: Any, *args: Any, **kwargs: Any) -> Any:
         session = live.active
-        after = session is not None and _jit_open(kwargs.get("before"))
-        if session is not None and after:
-            guard.call("jit", _end_jit, session, self, signature, (self, *args), kwargs)
-        elif session is not None:
-            guard.call("jit", _begin_jit, session, self, signature, (self, *args), kwargs)
+        if session is None:
+            return original(self, *args, **kwargs)
+        bound = guard.call("jit", _bound, signature, (self, *args), kwargs) or {}
+        compiled = guard.call("jit", _in_memory, self, bound)  # it is there after the compile, and not before
+        if compiled is None:
+            guard.call("jit", _begin_jit, session, self, bound)
+        else:
+            guard.call("jit", _end_jit, session, compiled)
         skip = original(self, *args, **kwargs)
-        if skip and session is not None and not after:
-            guard.call("jit", _end_skipped)
+        if skip or compiled is not None:
+            guard.call("jit:end", _end_left, bool(skip))
         return skip
 
     return _call_hook
 
 
-def _jit_open(before: Any) -> bool:
-    stack = local.state.stack
-    return bool(stack) and stack[-1].kind == "jit" and not before
+def _bound(signature: inspect.Signature, args: Any, kwargs: Any) -> dict[str, Any]:
+    return dict(signature.bind(*args, **kwargs).arguments)
+
+
+def _in_memory(function: Any, bound: dict[str, Any]) -> Any:
+    caches = function.device_caches if hasattr(function, "device_caches") else function.cache
+    cache = caches[bound["device"]]
+    return (cache[0] if isinstance(cache, tuple) else cache).get(bound["key"])
 
 
 def _new(function: Any) -> tuple[str, dict[str, Any]]:
@@ -64,35 +73,35 @@ def _new(function: Any) -> tuple[str, dict[str, Any]]:
     return str(function.fn.__name__), {}
 
 
-def _specialize(
-    session: Session, cold: Cold, function: Any, signature: inspect.Signature, args: Any, kwargs: Any
-) -> None:
-    bound = signature.bind(*args, **kwargs).arguments
+def _specialize(session: Session, cold: Cold, function: Any, bound: dict[str, Any]) -> None:
     span = cold.span.id if cold.span else 0
-    cold.attrs["specialization"] = session.tables.specialization(
-        function, describe.specialization(function, bound), span
-    )
+    facts = describe.specialization(function, bound)
+    cold.attrs["specialization"] = session.tables.specialization(function, facts, span)
 
 
-def _begin_jit(session: Session, function: Any, signature: inspect.Signature, args: Any, kwargs: Any) -> None:
+def _begin_jit(session: Session, function: Any, bound: dict[str, Any]) -> None:
     cold = Cold(session, "jit", "jit", lambda: _new(function)).__enter__()
     if cold.span is not None:
         cold.span.open_ended, cold.span.attrs = True, cold.attrs
-        _specialize(session, cold, function, signature, args, kwargs)
+        _specialize(session, cold, function, bound)
 
 
-def _end_jit(session: Session, function: Any, signature: inspect.Signature, args: Any, kwargs: Any) -> None:
-    bound = signature.bind(*args, **kwargs).arguments
-    span = local.state.stack[-1]
-    caches = function.device_caches if hasattr(function, "device_caches") else function.cache
-    cache = caches[bound["device"]]
-    compiled = (cache[0] if isinstance(cache, tuple) else cache)[bound["key"]]
-    spans.end(span, {**span.attrs, "kernel": session.tables.kernel(compiled).id, "cache_hit": span.hit})
+def _open_jit() -> Span | None:
+    stack = local.state.stack
+    return stack[-1] if stack and stack[-1].kind == "jit" else None
 
 
-def _end_skipped() -> None:
-    span = local.state.stack[-1]
-    spans.end(span, {**span.attrs, "skipped": True})
+def _end_jit(session: Session, compiled: Any) -> None:
+    span = _open_jit()
+    if span is not None:
+        spans.end(span, {**span.attrs, "kernel": session.tables.kernel(compiled).id, "cache_hit": span.hit})
+
+
+def _end_left(skipped: bool) -> None:  # noqa: FBT001 - the only thing there is to say
+    """A user's hook declined the compile, or what should have ended it failed."""
+    span = _open_jit()
+    if span is not None:
+        spans.end(span, {**span.attrs, "skipped": True} if skipped else span.attrs)
 
 
 def _compiled(session: Session, cold: Cold, compiled: Any) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def remove() -> None:
 def hidden() -> Iterator[None]:
     """For a block: Triton's launch hooks as they are without tprof."""
     with contextlib.ExitStack() as stack:
-        for slot, hook in list(_slots):
+        for slot, hook in _slots:
             stack.enter_context(slot.hidden(hook))
         yield
 

@@ -69,7 +69,8 @@ def wrap_warmup(original: Method) -> Method:
         try:
             return original(self, *args, **kwargs)
         finally:
-            tuning.pop()
+            if tuning and tuning[-1][0] is self:  # else a recording began meanwhile
+                tuning.pop()
 
     return warmup
 

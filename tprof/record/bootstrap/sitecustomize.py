@@ -53,8 +53,8 @@ class Watcher:
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
         autoload = import_tprof("tprof.record.autoload")
-        if autoload is not None:
-            autoload.imported(name)
+        if autoload is not None and autoload.imported(name):
+            say("refused")
 
 
 def import_tprof(name: str) -> Any:

@@ -1,0 +1,17 @@
+"""Fixtures of the readers' tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def kept_code(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Cache folder for compiled code: it outlives a test run, as it does for a user, where pytest keeps a cache."""
+    cache = getattr(pytestconfig, "cache", None)
+    return cache.mkdir("tprof") if cache else tmp_path_factory.mktemp("cache")
