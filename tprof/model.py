@@ -29,6 +29,7 @@ _TYPES = {
     "label": pa.dictionary(pa.int32(), pa.string()),
     "int3": pa.list_(pa.int32(), 3),
 }
+_WORTH_HASHING = 1 << 18  # rows from which on sorting costs more than importing pandas, at some columns in a row
 NULL = -1  # what `ints` and `codes` show for a null
 
 
@@ -86,9 +87,10 @@ def _array(value: Any, kind: pa.DataType) -> pa.Array:
         return numbers(value)
     if isinstance(value, list) and kind in (_TYPES["string"], _TYPES["label"]):
         return texts(value)
-    if isinstance(value, list) and kind in (_TYPES["int64"], _TYPES["int32"]):
+    if isinstance(value, list) and kind in (_TYPES["int64"], _TYPES["int32"], _TYPES["bool"]):
         missing = np.array([item is None for item in value], bool)
-        return numbers(np.array([0 if item is None else item for item in value], np.int64), missing)
+        dtype = bool if kind == _TYPES["bool"] else np.int64
+        return numbers(np.array([item or 0 for item in value], dtype), missing)
     return pa.array(value, pa.string() if pa.types.is_dictionary(kind) else kind)
 
 
@@ -167,10 +169,19 @@ def codes(data: pa.Table, name: str) -> tuple[np.ndarray, list[str]]:
 
 def refine(key: np.ndarray, part: np.ndarray) -> np.ndarray:
     """Codes 0, 1, … that tell apart what either column of integers tells apart, in order of first occurrence."""
-    import pandas as pd  # noqa: PLC0415  pandas costs 0.4 s; hashing is worth it on long columns only
+    inner = _numbered(part)
+    return _numbered(key * (int(inner.max(initial=0)) + 1) + inner)
 
-    inner = pd.factorize(part)[0].astype(np.int64)
-    return pd.factorize(key * (int(inner.max(initial=0)) + 1) + inner)[0].astype(np.int64)
+
+def _numbered(values: np.ndarray) -> np.ndarray:
+    if len(values) < _WORTH_HASHING:
+        _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+        rank = np.empty(len(first), np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        return rank[inverse]
+    import pandas as pd  # noqa: PLC0415  importing it takes as long as sorting a million numbers
+
+    return pd.factorize(values)[0].astype(np.int64)
 
 
 def int3(data: pa.Table, name: str) -> np.ndarray:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import pty
 import shlex
 import signal
 import subprocess
@@ -11,6 +13,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from support.terminal import read_terminal
 
 from tprof.record import command, outdir
 from tprof.record.bootstrap import FOLDER
@@ -96,6 +99,47 @@ def test_a_signal_that_the_command_does_not_handle(environment: dict[str, str], 
 def test_signals_reach_the_command_as_they_were(run: Callable) -> None:
     masks = "print(*[l.split()[1] for l in open('/proc/self/status') if l.startswith('SigBlk')])"
     assert int(run("-o", "run", "--", PYTHON, "-c", masks).stdout, 16) == 0
+
+
+def test_ctrl_c_reaches_the_command_once(environment: dict[str, str], tmp_path: Path) -> None:
+    code = """
+import signal, time
+count = []
+signal.signal(signal.SIGINT, lambda *_: count.append(1))
+print("ready", flush=True)
+time.sleep(1.5)
+print("got", len(count), flush=True)
+"""
+    pid, terminal = pty.fork()
+    if not pid:
+        os.execve(PYTHON, [*RECORD, "-o", str(tmp_path / "run"), "--", PYTHON, "-c", code], environment)
+    said = b""
+    while b"tprof: " not in said:
+        said += read_terminal(terminal)
+        if said.endswith(b"ready\r\n"):
+            os.write(terminal, b"\x03")
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert b"got 1" in said
+    os.close(terminal)
+
+
+def test_variables_are_the_defaults_of_options(run: Callable, tmp_path: Path) -> None:
+    code = (
+        "import os; print(*[os.environ['TPROF_' + name] for name in ('TORCH_PROFILER', 'SHAPES', 'NVTX', 'INTERVAL')])"
+    )
+    variables = {"TPROF_TORCH_PROFILER": "cpu", "TPROF_SHAPES": "always", "TPROF_NVTX": "0", "TPROF_INTERVAL": "0.1"}
+    done = run("-o", "run", "--shapes", "first", "--", PYTHON, "-c", code, **variables)
+    assert done.stdout == "cpu first 0 0.1\n"
+    said = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]
+    assert (said["torch_profiler"], said["shapes"], said["nvtx"], said["interval"]) == ("cpu", "first", False, 0.1)
+
+
+def test_a_reader_of_stderr_that_has_gone_costs_no_exit_code(environment: dict[str, str], tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    line = [*RECORD, "-o", str(tmp_path / "run"), "--", "sh", "-c", "exit 9"]
+    assert subprocess.run(line, env=environment, stderr=write, check=False).returncode == 9
+    os.close(write)
 
 
 def test_a_command_that_is_not_there(run: Callable, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import stat
 import subprocess
@@ -143,13 +144,30 @@ def test_which_nvtx_shows_its_ranges_to_which_nsight(nvtx: str | None, nsight: s
     assert bool(advised) == bool(found)
 
 
+def test_an_agent_that_outlives_its_nsys_is_ended_and_no_other() -> None:
+    sleep = [sys.executable, "-c", "import time; print(flush=True); time.sleep(60)", "--start-agent"]
+    names = (f"--session-name=tprof-{os.getpid()}", "--session-name=tprof-1")
+    ours, other = (subprocess.Popen([*sleep, name], stdout=subprocess.PIPE) for name in names)
+    with ours, other:
+        for process in (ours, other):
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"\n"
+        nsys.end_agents()
+        assert ours.wait(10) == -signal.SIGKILL
+        assert other.poll() is None
+        other.kill()
+
+
 REAL = next((n for n in nsys.find() if not n.problem), None)
 
 
 @pytest.mark.skipif(REAL is None, reason="no Nsight Systems here")
 def test_a_real_nsys(root: Path, tmp_path: Path) -> None:
     code = "import os, sys; print(os.getpid()); sys.exit(3)"
-    done = run(root, tmp_path, "-o", "run", "--", sys.executable, "-c", code, PATH=os.environ["PATH"])
+    options = ("-o", "run", "--force", "--", sys.executable, "-c", code)
+    done = run(root, tmp_path, *options, PATH=os.environ["PATH"])
+    if "did not start the command" in done.stderr:  # now and then its agent does not come up
+        done = run(root, tmp_path, *options, PATH=os.environ["PATH"])
     assert done.returncode == 3
     assert done.stdout.strip().isdigit()
     assert done.stderr.splitlines()[-1].startswith("tprof: run: nothing recorded; note: no triton was imported")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import socket
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.terminal import read_terminal
 
 from tprof.record import live, live_text
 
@@ -144,6 +147,23 @@ def test_only_what_was_added_is_read(tmp_path: Path) -> None:
         "running",
         "autotune",
     )
+
+
+def test_a_terminal_is_refreshed_until_all_have_ended(root: Path, tmp_path: Path) -> None:
+    path = journal(tmp_path / "run", *TUNING)
+    pid, terminal = pty.fork()
+    if not pid:
+        line = [sys.executable, "-m", "tprof", "top", str(tmp_path / "run"), "--every", "0.1"]
+        os.execve(sys.executable, line, {**os.environ, "PYTHONPATH": str(root), "TERM": "xterm", "COLUMNS": "200"})
+    said = b""
+    while b"compiling" not in said:
+        said += read_terminal(terminal)
+    with path.open("a") as file:
+        file.write(json.dumps({"type": "close", "t_ns": time.perf_counter_ns()}) + "\n")
+    while b"nothing is being compiled" not in said:
+        said += read_terminal(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    os.close(terminal)
 
 
 def test_states(tmp_path: Path) -> None:

@@ -299,7 +299,25 @@ args = st.dictionaries(
     st.integers(-1, 99) | st.integers(-1, 99) | st.lists(st.integers(-2, 9), min_size=3, max_size=3) | values,
     max_size=6,
 )  # fmt: skip
-events = st.fixed_dictionaries(
+usual_texts = st.sampled_from(["aten::add", "", "é中", 'q"\\/\n', "x" * 40, "cudaLaunchKernel"])
+plausible_args = st.dictionaries(
+    st.sampled_from(["External id", "correlation", "stream", "device", "bytes", "z"]),
+    st.integers(-1, 2**64 - 1) | st.sampled_from(["5", "0x1f"]), max_size=4,
+) | st.fixed_dictionaries({
+    "Input Dims": st.lists(st.lists(st.integers(0, 99), max_size=2), max_size=2), "kernel_backend": usual_texts,
+    "grid": st.lists(st.integers(-2, 2**33), min_size=3, max_size=3), "Input type": st.lists(usual_texts, max_size=2),
+})  # fmt: skip
+plausible_events = st.fixed_dictionaries(
+    {"ph": st.sampled_from("XXXXMs"), "cat": st.sampled_from(["cpu_op", "kernel", "cuda_runtime", "ac2g", "", "new"])},
+    optional={
+        "name": usual_texts, "pid": st.integers(0, 3), "tid": st.integers(0, 3) | st.sampled_from(["stream 7", "a"]),
+        "ts": st.integers(0, 10**15) | st.decimals(0, 10**9, places=3).map(float),
+        "dur": st.floats(0.1, 99),
+        "args": plausible_args | st.fixed_dictionaries({"name": usual_texts}),
+        "z": st.lists(usual_texts | st.integers()),
+    },
+)  # fmt: skip
+odd_events = st.fixed_dictionaries(
     {"ph": st.sampled_from("XXXXMsfiC")},
     optional={
         "cat": st.sampled_from(["cpu_op", "kernel", "cuda_runtime", "gpu_memcpy", "ac2g", "", "new"]) | texts,
@@ -307,7 +325,8 @@ events = st.fixed_dictionaries(
         "dur": times, "args": args, "z": values,
     },
 )  # fmt: skip
-mutations = st.lists(
+events = st.one_of([plausible_events] * 15 + [odd_events])
+mutations = st.just([]) | st.lists(
     st.tuples(
         st.floats(0, 1), st.integers(0, 4),
         st.binary(max_size=2) | st.sampled_from([b'"', b"}", b"]", b"{", b"\\", b",", b" \n", b"0", b"e5", b'"ts":3,']),
@@ -330,8 +349,8 @@ def layout(found: list[dict[str, Any]], style: int, order: Callable[[list[Any]],
 
 
 files_of_any_kind = st.fixed_dictionaries({
-    "found": st.lists(events, min_size=3, max_size=12), "style": st.integers(0, 4), "damage": mutations,
-    "random": st.randoms(use_true_random=False), "block": st.sampled_from([60, 150, 400]),
+    "found": st.lists(events, min_size=12, max_size=24), "style": st.integers(0, 4), "damage": mutations,
+    "random": st.randoms(use_true_random=False), "block": st.sampled_from([300, 700, 1500]),
     "cut": st.floats(0, 1) | st.just(1.0), "pack": st.booleans(),
 })  # fmt: skip
 

@@ -15,7 +15,8 @@ from support.skips import needs_triton
 from tprof.record import trace
 from tprof.record.patches import patches
 
-pytestmark = [needs_triton, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+QUIET = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:CUDA initialization")
+pytestmark = [needs_triton, QUIET]
 
 
 def compiled():

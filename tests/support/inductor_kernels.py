@@ -25,6 +25,15 @@ import triton.language as tl
 from torch._inductor.runtime import triton_helpers, triton_heuristics
 from torch._inductor.runtime.hints import DeviceProperties
 
+SIGNATURE = {"in_ptr0": "*fp32", "out_ptr0": "*fp32", "xnumel": "i32"}
+try:  # Triton 3.2
+    from triton.backends.compiler import AttrsDescriptor
+    properties = {"tt.divisibility": (0, 1), "tt.equal_to": ()}
+    ALIGNED = AttrsDescriptor.from_dict({"arg_properties": properties, "cls": "AttrsDescriptor"})
+except ImportError:
+    SIGNATURE["XBLOCK"] = "constexpr"
+    ALIGNED = {(0,): [["tt.divisibility", 16]], (1,): [["tt.divisibility", 16]]}
+
 triton_helpers.set_driver_to_gpu = bool  # there is none; a function of this module would keep all of it alive
 
 DEVICE = DeviceProperties(
@@ -36,10 +45,10 @@ DEVICE = DeviceProperties(
     size_hints={"x": 4096},
     filename=__file__,
     triton_meta={
-        "signature": {"in_ptr0": "*fp32", "out_ptr0": "*fp32", "xnumel": "i32", "XBLOCK": "constexpr"},
+        "signature": SIGNATURE,
         "device": DEVICE,
         "constants": {},
-        "configs": [{(0,): [["tt.divisibility", 16]], (1,): [["tt.divisibility", 16]]}],
+        "configs": [ALIGNED],
     },
     inductor_meta={
         "grid_type": "Grid1D", "kernel_name": "triton_poi_fused_relu_0", "mutated_arg_names": [], "optimize_mem": False,
@@ -150,6 +159,7 @@ def pretended_gpu():
     with (
         mock.patch.object(torch._C, "_StaticCudaLauncher", launcher, create=True),
         mock.patch.object(CachingAutotuner, "get_device_interface", device),
+        mock.patch.object(CachingAutotuner, "_build_fast_launcher", create=True, return_value=None),  # calls the driver
         mock.patch.object(type(benchmarker), "benchmark", benchmark),
         mock.patch.object(type(benchmarker), "benchmark_gpu", benchmark),
     ):

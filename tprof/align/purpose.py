@@ -7,8 +7,6 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from tprof.align.calls import is_kind
 from tprof.align.ranges import by_thread
@@ -79,8 +77,9 @@ def _by_range(trace: Trace, phases: Mapping[str, str]) -> np.ndarray:
 
 def _by_candidate(trace: Trace, told: np.ndarray) -> np.ndarray:
     """The same with every call inside a recorded candidate called tuning, unless a range inside it says otherwise."""
-    recorded = trace.candidates.filter(pc.equal(trace.candidates["basis"].cast(pa.string()), "recorded"))
-    start, end, thread = (ints(recorded, c) for c in ("start_ns", "end_ns", "thread"))
+    code, bases = codes(trace.candidates, "basis")
+    recorded = np.isin(code, [n for n, basis in enumerate(bases) if basis == "recorded"])
+    start, end, thread = (ints(trace.candidates, c)[recorded] for c in ("start_ns", "end_ns", "thread"))
     calls = np.flatnonzero(is_kind(trace.host, "runtime", "driver"))
     begun, on_thread = ints(trace.host, "start_ns")[calls], ints(trace.host, "thread")[calls]
     for on, rows in by_thread(thread):

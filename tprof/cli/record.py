@@ -39,8 +39,13 @@ Run = Annotated[
     typer.Option("--output", "-o", metavar="RUN", help="Run directory to make; default: tprof-DATE-PID."),
 ]
 Nsight = Annotated[bool, typer.Option("--nsys", help="Run it under Nsight Systems too, and export that to SQLite.")]
-Torch = Annotated[Profiler, typer.Option(help="Run torch.profiler too: operators, or also the GPU.")]
-When = Annotated[Shapes, typer.Option(help="Read tensor shapes once per grid and scalars, or at every launch.")]
+Torch = Annotated[
+    Profiler, typer.Option(envvar="TPROF_TORCH_PROFILER", help="Run torch.profiler too: operators, or also the GPU.")
+]
+When = Annotated[
+    Shapes,
+    typer.Option(envvar="TPROF_SHAPES", help="Read tensor shapes once per grid and scalars, or at every launch."),
+]
 NoNvtx = Annotated[bool, typer.Option("--no-nvtx", help="Emit no NVTX ranges.")]
 Replace = Annotated[bool, typer.Option("--force", help="Replace the run that RUN holds.")]
 
@@ -63,7 +68,7 @@ def record(
     profiler = nsys.usable() if nsight else None
     if shutil.which(run[0]) is None:
         raise _no_program(run[0])
-    options = {"torch_profiler": str(torch_profiler), "shapes": str(shapes), "nvtx": "0" if no_nvtx else "1"}
+    options = {"torch_profiler": str(torch_profiler), "shapes": str(shapes), **({"nvtx": "0"} if no_nvtx else {})}
     notes = []
     if profiler and torch_profiler is Profiler.GPU:
         options["torch_profiler"] = "cpu"
@@ -76,9 +81,10 @@ def record(
         wrapped = nsys.profile(profiler, directory, run)
         code = command.run(wrapped, env, lambda: nsys.target(directory), nsys.streams(directory))
     try:  # the command has run: whatever goes wrong now, its exit code stands
-        rundir.create(settings.resolve(out=directory, **options))  # where no process of the command did
+        asked = settings.resolve(out=directory, **options)
+        rundir.create(asked)  # where no process of the command did
         if profiler is not None:
-            notes += last_words.of_nsight(profiler, directory, nvtx=not no_nvtx)
+            notes += last_words.of_nsight(profiler, directory, nvtx=asked.nvtx)
         line = last_words.of_run(directory, run, notes)
     except OSError as error:
         line = f"{error.filename or directory}: {error.strerror or error}; what was recorded before is kept"

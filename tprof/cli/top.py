@@ -77,4 +77,4 @@ def _shown(look: live.Record, run: Path) -> Any:
     from rich.text import Text  # noqa: PLC0415  as above
 
     head, *rest = live_text.lines(look, str(run))
-    return Text.assemble((head, "bold"), *(f"\n{line}" for line in rest), overflow="ellipsis", no_wrap=True)
+    return Text.assemble((head, "bold"), *(f"\n{line}" for line in rest))

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record import guard, spans
 from tprof.record import session as live
 from tprof.record.spans import Cold
 from tprof.record.threads import local
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 Method = Callable[..., Any]
 HOOK: Final = "graph_capture"
@@ -20,13 +24,13 @@ def wrap_capture_begin(original: Method) -> Method:
 
     def capture_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
         session = live.active
-        span = guard.call(HOOK, spans.begin, session, HOOK, CAPTURE, {}) if session is not None else None
-        try:
+        if session is None:
             return original(self, *args, **kwargs)
-        except BaseException as error:
-            if span is not None:
-                guard.call(HOOK, spans.end, span, {}, error)
-            raise
+        with contextlib.ExitStack() as failed:
+            failed.enter_context(Cold(session, HOOK, HOOK, lambda: (CAPTURE, {})))
+            result = original(self, *args, **kwargs)
+            failed.pop_all()  # it stays open until `capture_end`
+        return result
 
     return capture_begin
 
@@ -35,19 +39,18 @@ def wrap_capture_end(original: Method) -> Method:
     """`torch.cuda.CUDAGraph.capture_end`: the graph is there and instantiated, or the capture had failed."""
 
     def capture_end(self: Any, *args: Any, **kwargs: Any) -> Any:
-        failed: BaseException | None = None
-        try:
+        with contextlib.ExitStack() as over:
+            over.push(_end)
             return original(self, *args, **kwargs)
-        except BaseException as error:
-            failed = error
-            raise
-        finally:
-            guard.call(HOOK, _end, failed)
 
     return capture_end
 
 
-def _end(error: BaseException | None) -> None:
+def _end(_kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    guard.call(HOOK, _close, error)
+
+
+def _close(error: BaseException | None) -> None:
     for span in reversed(local.state.stack):
         if span.kind == HOOK and span.name == CAPTURE:
             spans.end(span, {}, error)
