@@ -151,8 +151,6 @@ def test_launches_are_linked_as_the_truth_has_it(name: str) -> None:
 
 @each_truth
 def test_profiler_steps_are_the_requests_of_a_training_trace(name: str) -> None:
-    if name.startswith("kineto_resnet50"):
-        pytest.skip("written before steps were annotations: there they are operators")
     assert len(real(name).requests().to_dict()["requests"]) == TRUTH[name]["profiler_steps"]
 
 

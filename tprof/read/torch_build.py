@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tprof.model import labels, nullable, table, triples
+from tprof.model import labels, nullable, spelled, table, triples
 from tprof.read.torch_columns import DEVICE_CATEGORIES, DEVICE_FIELDS, Columns
 from tprof.read.torch_events import MISSING
 from tprof.read.torch_labels import extra_text, shape_text, strings
@@ -32,6 +32,7 @@ _KINDS: Final = ("kernel", "memcpy", "memset", "op", "range", "python", "overhea
 _DEVICE_KINDS: Final = 3  # the first so many
 _API: Final = 7  # from here on
 _SKIP: Final = -1
+_STEP: Final = "ProfilerStep#"
 # Tasks of an Ascend stream that wait or signal are no work; copies run on the DMA engines.
 _ASCEND_WAITS: Final = ("EVENT", "NOTIFY", "WAIT", "RECORD", "PLACE_HOLDER", "CAPTURE")
 _ASCEND_COPIES: Final = ("MEMCPY", "SDMA", "PCIE_DMA")
@@ -91,6 +92,9 @@ def _kinds(columns: Columns, place: np.ndarray, places: Places, parts: Parts) ->
     if "" in columns.categories:
         blank = category == columns.categories[""]
         kinds[blank] = places.kinds(place[blank], _KINDS)
+    steps = [code for name, code in columns.names.items() if str(name).startswith(_STEP)]
+    if steps:  # before torch 1.9 a step was an operator; it is the user's range all the same
+        kinds[np.isin(columns.peek("name"), steps) & (kinds == _KINDS.index("op"))] = _KINDS.index("range")
     return kinds
 
 
@@ -133,7 +137,7 @@ def _host(
         "kind": labels(taken["kind"], _KINDS), "name": labels(*_compact(taken["name"], names)),
         "correlation": nullable(taken["correlation"]), "external_id": nullable(taken["external_id"]),
         "shape_key": labels(shapes, [shape_text(value) for value in columns.shapes]),
-        "attrs": labels(extras, [extra_text(value) for value in columns.extras]),
+        "attrs": spelled(extras, [extra_text(value) for value in columns.extras]),
     }, rows=len(rows))  # fmt: skip
 
 
