@@ -25,6 +25,7 @@ _OTHERS: Final = {
     b"\xfe\xff": "is UTF-16 text; save it as UTF-8",
 }
 _SPACE: Final = b" \t\r\n"
+_JSON: Final = re.compile(rb"\s*(\{|\[\s*[{\]])|\s*\[\s*\Z")  # an object, or a list of objects: `[project]` is TOML
 _PEEK: Final = 1 << 16
 _EVENTS: Final = re.compile(rb'"traceEvents"\s*:|\A\s*\[\s*(?:\{|\])|"ph"\s*:|"nodes"\s*:')
 
@@ -38,7 +39,7 @@ def detect(path: Path) -> Format:
     start = peek(path)
     if start.startswith(SQLITE_MAGIC):
         return "nsight"
-    if start.lstrip(_SPACE)[:1] in (b"{", b"["):
+    if _JSON.match(start):
         return "torch"
     if path.name.removesuffix(".gz").endswith(REPORTS):
         return "report"
