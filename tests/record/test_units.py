@@ -229,3 +229,28 @@ def test_the_recorder_imports_only_what_every_python_has(root):
                 "tprof.errors",
                 "tprof.events",
             }
+
+
+def test_no_profiler_in_a_compile_worker(monkeypatch):
+    from tprof.record import torch_profiler
+
+    monkeypatch.setattr("sys.argv", ["/x/torch/_inductor/compile_worker/__main__.py", "--kind=fork"])
+    torch_profiler.start("gpu")
+    assert not torch_profiler._running
+
+
+def test_a_child_of_a_cuda_process_is_profiled_without_cuda(monkeypatch):
+    torch = pytest.importorskip("torch")
+    from tprof.record import torch_profiler
+
+    monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: True)
+    asked = []
+    monkeypatch.setattr(torch.profiler, "profile", lambda **options: asked.append(options) or _Profile())
+    torch_profiler.start("gpu")
+    assert asked[0]["activities"] == {torch.profiler.ProfilerActivity.CPU}
+    torch_profiler._running.clear()
+
+
+class _Profile:
+    def start(self):
+        """As torch's."""

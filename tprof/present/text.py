@@ -145,7 +145,8 @@ def _summary(result: Result, to: Console) -> RenderableType:
 def overview(result: Result, to: Console) -> RenderableType:
     """A summary without its findings: sources, the answer, wall clock, cold start, requests."""
     told = columns.or_load(result)
-    parts: list[RenderableType] = [Text(sentence.source_line(s), style="dim") for s in result.sources[:3]]
+    largest = sorted(result.sources, key=lambda s: -s["rows_read"])[:3]  # of a run, workers that did nothing come last
+    parts: list[RenderableType] = [Text(sentence.source_line(s), style="dim") for s in largest]
     if len(result.sources) > 3:
         parts.append(Text(f"… and {len(result.sources) - 3} more sources", style="dim"))
     parts.append(Text(sentence.answer(result)))
