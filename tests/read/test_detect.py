@@ -123,9 +123,7 @@ def test_progress_reaches_the_end(tmp_path: Path) -> None:
     assert seen[-1] == (len(TRACE), len(TRACE))
 
 
-def test_gzipped_sqlite_leaves_no_temporary_file(
-    cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gzipped_sqlite_leaves_no_temporary_file(cases: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import tempfile
 
     exports = sorted((cases / "nsight").rglob("*.sqlite*"), key=lambda p: p.stat().st_size)

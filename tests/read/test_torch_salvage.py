@@ -43,9 +43,7 @@ def noted(trace: Trace) -> dict[str, int]:
 
 def styles(events: list[dict[str, Any]]) -> dict[str, str]:
     body = {"schemaVersion": 1, "traceEvents": events, "traceName": "x"}
-    kineto = ",\n  ".join(
-        "{\n    " + json.dumps(e)[1:-1].replace('"ts"', '\n    "ts"') + "\n  }" for e in events
-    )
+    kineto = ",\n  ".join("{\n    " + json.dumps(e)[1:-1].replace('"ts"', '\n    "ts"') + "\n  }" for e in events)
     return {
         "compact": json.dumps(body, separators=(",", ":")),
         "spaced": json.dumps(body),
