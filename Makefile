@@ -14,6 +14,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WITH := install --constraint constraints.txt
+TRITONS := $(or $(TPROF_TRITONS),.tritons)# where test-triton-versions installs Triton's versions; bench measures each
 
 # The first Python that runs and is new enough; `make PYTHON=/path/to/python3.12 ...` overrides it.
 NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
@@ -42,8 +43,10 @@ lint: $(VENV)/.lint
 
 bench: $(VENV)/.fast
 	$(BIN)/python benchmarks/cold_start.py
-	@if $(BIN)/python -c 'import triton' 2>/dev/null; then $(BIN)/python benchmarks/launch_overhead.py; \
-	else echo "launch overhead: not measured, triton is not installed here (make test installs it)"; fi
+	@for triton in $(if $(wildcard $(TRITONS)),$(TRITONS)/*,installed); do \
+		if PYTHONPATH=$$triton $(BIN)/python -c 'import torch, triton' 2>/dev/null; \
+		then PYTHONPATH=$$triton $(BIN)/python benchmarks/launch_overhead.py; \
+		else echo "launch overhead: not measured, torch and triton are not installed here (make test installs them)"; fi; done
 
 docs: $(VENV)/.install
 	$(BIN)/python docs/make_columns.py
