@@ -72,7 +72,8 @@ def _chapter(title: str, trace: Trace, to: Console) -> RenderableType:
 def _next(report: Path, samples: list[str]) -> str:
     return f"""
 The report:          {report.resolve()}   (open it in a browser)
-The app:             tprof app {Path(samples[0]).parent if len(samples) > 1 else samples[0]}
+The app:             tprof app   (pip install 'triton-tprof[app]' brings it; in a checkout: make app)
 One recording:       tprof summary {samples[0]}
 Your own:            tprof summary TRACE.json.gz, or REPORT.sqlite, or a directory of them
+Recording Triton:    tprof record -o RUN -- python script.py; then tprof summary RUN
 """
