@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tprof import nsys
 from tprof.errors import SourceError
 from tprof.read import nsys_cli
 
@@ -31,7 +32,7 @@ def report(tmp_path: Path) -> Path:
 @pytest.fixture
 def programs(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     found: list[Path] = []
-    monkeypatch.setattr(nsys_cli, "find_nsys", lambda: found)
+    monkeypatch.setattr(nsys_cli.nsys, "programs", lambda: found)
     return found
 
 
@@ -83,6 +84,6 @@ def test_where_nsys_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     old = _program(tmp_path / "usr/local/cuda-12.4/bin/nsys", "")
     new = _program(tmp_path / "opt/nvidia/nsight-systems/2025.3.2/target-linux-x64/nsys", "")
     (tmp_path / "opt/nvidia/nsight-systems/2025.3.2/nsys").mkdir()
-    assert set(nsys_cli.find_nsys(tmp_path)) == {old, new}
+    assert set(nsys.programs(tmp_path)) == {old, new}
     mine = _program(tmp_path / "bin/nsys", "")
-    assert nsys_cli.find_nsys(tmp_path)[0] == mine
+    assert nsys.programs(tmp_path)[0] == mine

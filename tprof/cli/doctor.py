@@ -83,9 +83,9 @@ def other_tprof(installed: Iterable[metadata.Distribution]) -> Iterator[Row]:
 
 
 def _tools() -> Iterator[Row]:
-    from tprof.read.nsys_cli import find_nsys  # noqa: PLC0415  keeps `--help` quick
+    from tprof.nsys import programs  # noqa: PLC0415  keeps `--help` quick
 
-    nsys = [str(path) for path in find_nsys()]
+    nsys = [str(path) for path in programs()]
     yield _row(
         "nsys",
         "ok" if nsys else "absent",

@@ -9,9 +9,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tprof import nsys
 from tprof.errors import SourceError
 
-_PLACES = ("usr/local/cuda*/bin/nsys", "opt/nvidia/nsight-systems*/**/nsys")
 _REPORT_VERSION = re.compile(r"\b(20\d\d)[@.](\d+)(?:[@.](\d+))?")
 
 
@@ -30,40 +30,20 @@ def export_report(path: Path) -> Path:
     if path.suffix == ".qdstrm":
         raise SourceError(path, "is a capture that was never finalised (nsys was killed before it wrote the report); "
                           f"run `QdstrmImporter -i {path}`, or record again")  # fmt: skip
-    programs = find_nsys()
-    if not programs:
+    found = nsys.programs()
+    if not found:
         command = shlex.join(_command(Path("nsys"), path, path.with_suffix(".sqlite")))
         raise SourceError(path, f"is a Nsight Systems report, and nsys is not here to export it; run `{command}` "
                           "where it is, then give the .sqlite file")  # fmt: skip
     folder = Path(tempfile.mkdtemp(prefix="tprof-nsys-"))
     target = folder / f"{path.stem}.sqlite"
     problems = []
-    for program in programs:
+    for program in found:
         if (problem := _export(program, path, target)) is None:
             return target
         problems.append(problem)
     shutil.rmtree(folder)
     raise SourceError(path, _advice(problems[0]))
-
-
-def find_nsys(root: Path = Path("/")) -> list[Path]:
-    """The nsys programs of this machine: that of PATH, then those in the usual places, newest first.
-
-    Args:
-        root: where the usual places begin.
-    """
-    first = shutil.which("nsys")
-    found = sorted((p for place in _PLACES for p in root.glob(place) if _runs(p)), key=_version, reverse=True)
-    every = [Path(first), *found] if first else found
-    return list({p.resolve(): p for p in every}.values())
-
-
-def _runs(path: Path) -> bool:
-    return path.is_file() and shutil.which(str(path)) is not None
-
-
-def _version(path: Path) -> list[int]:
-    return [int(n) for n in re.findall(r"\d+", str(path))]
 
 
 def _command(program: Path, report: Path, target: Path) -> list[str]:

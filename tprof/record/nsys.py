@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -13,18 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tprof.errors import TprofError
+from tprof.nsys import programs
 from tprof.record.support import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PLACES: Final = (
-    "usr/local/cuda*/bin/nsys",
-    "opt/nvidia/nsight-systems*/**/bin/nsys",
-    "opt/nvidia/nsight-systems*/**/target-linux-*/nsys",
-    "usr/local/cuda*/nsight-compute*/host/target-linux-*/nsys",  # Nsight Compute carries a whole Nsight Systems
-    "opt/nvidia/nsight-compute*/**/host/target-linux-*/nsys",
-)
 # `--wait=primary`: with all processes awaited, a compile pool that lives on hangs the capture, and all is lost.
 FLAGS: Final = (
     "--trace=cuda,nvtx,osrt", "--sample=none", "--cpuctxsw=none", "--wait=primary", "--cuda-graph-trace=node",
@@ -53,9 +46,7 @@ def find(root: Path = Path("/")) -> list[Nsys]:
     Args:
         root: where the usual places begin.
     """
-    first = shutil.which("nsys")
-    paths = [*([Path(first)] if first else []), *(path for place in PLACES for path in sorted(root.glob(place)))]
-    found = [_looked_at(path) for path in {p.resolve(): p for p in reversed(paths) if os.access(p, os.X_OK)}.values()]
+    found = [_looked_at(path) for path in programs(root)]
     return sorted(found, key=lambda n: (not n.problem, numbers(n.version)), reverse=True)
 
 
