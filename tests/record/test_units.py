@@ -227,6 +227,7 @@ def test_the_recorder_imports_only_what_every_python_has(root):
             assert {".".join(name.split(".")[:2]) for name in names if name.startswith("tprof.")} <= {
                 "tprof.record",
                 "tprof.errors",
+                "tprof.nsys",
                 "tprof.events",
             }
 
