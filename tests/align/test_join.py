@@ -106,3 +106,24 @@ def test_a_request_served_by_two_threads_gets_the_work_of_both(tmp_path):
     assert row["phases"]["unattributed"] == 1_000  # nobody served it from 3,000 on
     assert row["launches"] == 1
     assert sum(row["phases"].values()) == row["wall_ns"] == 4_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "phase", "inferred"), [("graph_compile", "graph_compile", False), ("jit", "compile", True)]
+)
+def test_what_the_recorder_saw_of_a_graph_compiler_is_not_deduced_again(tmp_path, kind, phase, inferred):
+    w = Writer()
+    w.span(kind, phase, "convert_frame", 10_000_000, 20_000_000)
+    run = w.write(tmp_path / "run")
+    torch_trace(run, 0, late=(0, 0))
+    path = run / "process-100.torch.json"
+    trace = json.loads(path.read_text())
+    at = {"ph": "X", "cat": "user_annotation", "pid": 100, "tid": 1, "args": {}}
+    trace["traceEvents"] += [
+        at | {"name": "dynamo_data: compile_id=0/0", "ts": 5_000, "dur": 1},
+        at | {"name": "## Call CompiledFxGraph abc ##", "ts": 40_000, "dur": 1},
+    ]
+    path.write_text(json.dumps(trace))
+    spans = tprof.load(run).frame("spans")
+    found = spans[(spans.phase == "graph_compile") & (spans.basis == "inferred")]
+    assert bool(len(found)) is inferred

@@ -61,7 +61,8 @@ def _infer_thread(tokens: Tokens, ops: Ops, evidence: _Evidence, found: Inferenc
     view = ThreadView(tokens, ops, benchmarks, evidence.requests(tokens.thread))
     layers, uses, segments = _cold(view, evidence)
     if recorded:
-        layers, uses = [x for x in layers if x.phase in ("graph_compile", "init")], []
+        unseen = ("init",) if evidence.recorded_graphs(tokens.thread) else ("graph_compile", "init")
+        layers, uses = [x for x in layers if x.phase in unseen], []
     layers = [*_between_benchmarks(view), *layers, *_benchmark_layers(view)]
     found.views.append(view)
     found.uses[tokens.thread], found.segments[tokens.thread] = uses, segments
@@ -141,6 +142,9 @@ class _Evidence:
         process = process_of(trace)
         seen = np.unique(process[self._thread[is_kind(host, "cold", "launch")]])
         self._recorded = np.isin(process, seen)
+        phase, phases = codes(host, "phase")
+        graphs = phase == phases.index("graph_compile") if "graph_compile" in phases else np.zeros(len(phase), bool)
+        self._graphs = np.isin(process, np.unique(process[self._thread[graphs]]))
         self._requests = request_rows(trace, patterns)
         self._marks = {
             "dynamo": self._ranges & self._named(lambda n: n.startswith("dynamo_data") and "compile_id=" in n),
@@ -156,6 +160,10 @@ class _Evidence:
         """Disjoint request ranges of a thread."""
         rows = self._requests[self._thread[self._requests] == thread]
         return union(self._start[rows], self._end[rows])
+
+    def recorded_graphs(self, thread: int) -> bool:
+        """Whether the recorder also saw the graph compiler of that process."""
+        return bool(self._graphs[thread])
 
     def recorded(self, thread: int) -> bool:
         """Whether tprof's recorder was at work in the process of a thread."""
