@@ -193,8 +193,9 @@ time.sleep(0.6)
 def test_recording_is_light(python, tmp_path):
     heavy = ("numpy", "pandas", "pyarrow", "plotly", "streamlit", "rich", "typer", "jinja2", "msgspec")
     code = f"""
-import sys, time
+import gc, sys, time
 import torch, triton
+gc.disable()  # a pass over torch's objects takes 60 ms, and is due at any line
 before, begun = set(sys.modules), time.process_time()
 import tprof.record.autoload
 took = 1000 * (time.process_time() - begun)
