@@ -52,7 +52,8 @@ Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist
 Window = Annotated[
     str | None,
     typer.Option(
-        metavar="A:B", help="Only this part: `1.5s:3s`, `200ms:`, `:5000` (ns), from the first event of the trace."
+        metavar="A:B",
+        help="Only this part: `1.5s:3s` or `200ms:` from the first event on, or `start_ns:end_ns` as the JSON has them.",
     ),
 ]
 Ranges = Annotated[

@@ -8,15 +8,17 @@ from typing import Final
 
 from tprof.errors import UsageError
 
-_TIME: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|min)?")
-_NS: Final = {None: 1, "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9}
+_TIME: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|min)")
+_INSTANT: Final = re.compile(r"-?\d+")
+_NS: Final = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9}
 
 
 def parse_window(text: str, extent: tuple[int, int]) -> tuple[int, int]:
     """`1.5s:3s` -> (start, end) in ns on the trace's clock; an open side is the trace's own.
 
     Args:
-        text: as typed, counted from the first event of the trace.
+        text: as typed: a time with a unit counts from the first event of the trace; a bare integer is an instant of the
+            trace's clock, as `start_ns` in the JSON is.
         extent: first and last instant of the trace in ns.
 
     Raises:
@@ -24,16 +26,18 @@ def parse_window(text: str, extent: tuple[int, int]) -> tuple[int, int]:
     """
     left, colon, right = text.partition(":")
     if not colon:
-        raise UsageError(f"--window {text!r}: write A:B, for example 1.5s:3s, 200ms: or :5000 (ns without a unit)")
-    start = extent[0] + (_nanoseconds(left, text) if left.strip() else 0)
-    end = extent[0] + _nanoseconds(right, text) if right.strip() else extent[1]
+        raise UsageError(f"--window {text!r}: write A:B, for example 1.5s:3s, 200ms: or a pair of start_ns:end_ns")
+    start = _instant(left, text, extent[0]) if left.strip() else extent[0]
+    end = _instant(right, text, extent[0]) if right.strip() else extent[1]
     if end <= start:
         raise UsageError(f"--window {text!r} is empty; the trace is {extent[1] - extent[0]:,} ns long")
     return start, end
 
 
-def _nanoseconds(text: str, whole: str) -> int:
+def _instant(text: str, whole: str, first: int) -> int:
+    if _INSTANT.fullmatch(text.strip()):
+        return int(text)
     match = _TIME.fullmatch(text.strip())
     if match is None:
         raise UsageError(f"--window {whole!r}: {text!r} is no time; write a number with ns, us, ms, s or min")
-    return int(Decimal(match[1]) * _NS[match[2]])
+    return first + int(Decimal(match[1]) * _NS[match[2]])
