@@ -53,7 +53,7 @@ Window = Annotated[
     str | None,
     typer.Option(
         metavar="A:B",
-        help="Only this part: `1.5s:3s` or `200ms:` from the first event on, or `start_ns:end_ns` as the JSON has them.",
+        help="Only this part: `1.5s:3s` or `200ms:` from the first event on, or `start_ns:end_ns` as in the JSON.",
     ),
 ]
 Ranges = Annotated[
