@@ -1,0 +1,28 @@
+"""Tests that need an NVIDIA GPU, torch and triton; anywhere else they are skipped, and say why."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+
+import pytest
+
+
+def _missing() -> str:
+    """Why nothing here can run; empty on a machine where it can."""
+    if absent := [name for name in ("torch", "triton") if importlib.util.find_spec(name) is None]:
+        return f"{' and '.join(absent)} not installed"
+    try:
+        listed = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=False, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return "no NVIDIA GPU (nvidia-smi is not here)"
+    return "" if "GPU 0" in listed.stdout else "no NVIDIA GPU (nvidia-smi lists none)"
+
+
+WHY = _missing()
+
+
+@pytest.fixture(autouse=True)
+def _needs_a_gpu() -> None:
+    if WHY:
+        pytest.skip(f"needs a GPU: {WHY}")
