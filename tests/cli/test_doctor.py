@@ -24,6 +24,9 @@ def installed(folder: Path, name: str, files: str) -> metadata.Distribution:
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
     (info / "RECORD").write_text("".join(f"{f},,\n" for f in files.split()))
+    for file in files.split():  # since Python 3.12 only files that are there count
+        (folder / file).parent.mkdir(exist_ok=True)
+        (folder / file).touch()
     return metadata.Distribution.at(info)
 
 
