@@ -15,3 +15,10 @@ def kept_code(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFact
     """Cache folder for compiled code: it outlives a test run, as it does for a user, where pytest keeps a cache."""
     cache = getattr(pytestconfig, "cache", None)
     return cache.mkdir("tprof") if cache else tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def code_folder(kept_code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code comes from `kept_code`, and the scanner is chosen as for a user who set nothing."""
+    monkeypatch.setenv("TPROF_CACHE_DIR", str(kept_code))
+    monkeypatch.delenv("TPROF_SCANNER", raising=False)

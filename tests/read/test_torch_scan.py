@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.skips import needs_numba
 
 from tprof.errors import SourceError
 from tprof.read import inflate, torch_document, torch_scan_code, torch_scan_columns
@@ -23,17 +24,11 @@ from tprof.read.torch_scan_layout import MOST_ENTRIES, MOST_LABELS, MOST_ROWS, P
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-needs_numba = pytest.mark.skipif(not torch_scan_code.can_compile(), reason="needs numba: pip install '.[fast]'")
-
-
-@pytest.fixture(autouse=True)
-def code_folder(kept_code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TPROF_CACHE_DIR", str(kept_code))
-    monkeypatch.delenv("TPROF_SCANNER", raising=False)
+pytestmark = pytest.mark.usefixtures("code_folder")
 
 
 @pytest.fixture
-def both(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
+def assert_same(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
     """Reads a file by scanner and by decoder, and compares all that is known of it."""
 
     def compare(path: Path) -> None:
@@ -98,29 +93,33 @@ def files(folder: str) -> list[str]:
 @pytest.mark.parametrize("name", files("torch"))
 @pytest.mark.parametrize("block", [300, 1 << 21])
 def test_cases(
-    cases: Path, name: str, block: int, monkeypatch: pytest.MonkeyPatch, both: Callable[[Path], None]
+    cases: Path, name: str, block: int, monkeypatch: pytest.MonkeyPatch, assert_same: Callable[[Path], None]
 ) -> None:
     blocks_of(block, monkeypatch)
-    both(cases / "torch" / name)
+    assert_same(cases / "torch" / name)
 
 
 @needs_numba
 @pytest.mark.parametrize("name", files("torch_real"))
-def test_real_traces(cases: Path, name: str, monkeypatch: pytest.MonkeyPatch, both: Callable[[Path], None]) -> None:
+def test_real_traces(
+    cases: Path, name: str, monkeypatch: pytest.MonkeyPatch, assert_same: Callable[[Path], None]
+) -> None:
     monkeypatch.setattr(torch_document, "BLOCK_BYTES", 1 << 17)
-    both(cases / "torch_real" / name)
+    assert_same(cases / "torch_real" / name)
 
 
 @needs_numba
-def test_the_sample_is_scanned(sample_traces: Path, counted: dict[bool, int], both: Callable[[Path], None]) -> None:
-    both(sample_traces / "h200-torch.json.gz")
+def test_the_sample_is_scanned(
+    sample_traces: Path, counted: dict[bool, int], assert_same: Callable[[Path], None]
+) -> None:
+    assert_same(sample_traces / "h200-torch.json.gz")
     assert counted[True] > 0
     assert counted[False] == 0
 
 
 @needs_numba
-def test_h200_is_scanned(traces: Path, counted: dict[bool, int], both: Callable[[Path], None]) -> None:
-    both(traces / "h200-cold-start" / "torch_profiler_2.11.pt.trace.json.gz")
+def test_h200_is_scanned(traces: Path, counted: dict[bool, int], assert_same: Callable[[Path], None]) -> None:
+    assert_same(traces / "h200-cold-start" / "torch_profiler_2.11.pt.trace.json.gz")
     assert counted[True] > 30
     assert counted[False] == 0
 
@@ -233,21 +232,21 @@ def padded(folder: Path, *events: bytes) -> Path:
 @needs_numba
 @pytest.mark.parametrize("event", READ)
 def test_read(
-    scanner: Scanner, event: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, both: Callable[[Path], None]
+    scanner: Scanner, event: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, assert_same: Callable[[Path], None]
 ) -> None:
     assert scan(scanner, EVENT, event, EVENT) is not None
     blocks_of(64, monkeypatch)
-    both(padded(tmp_path, event))
+    assert_same(padded(tmp_path, event))
 
 
 @needs_numba
 @pytest.mark.parametrize("event", REFUSED)
 def test_refused(
-    scanner: Scanner, event: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, both: Callable[[Path], None]
+    scanner: Scanner, event: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, assert_same: Callable[[Path], None]
 ) -> None:
     assert scan(scanner, EVENT, event, EVENT) is None
     blocks_of(64, monkeypatch)
-    both(padded(tmp_path, event))
+    assert_same(padded(tmp_path, event))
 
 
 @needs_numba
@@ -359,7 +358,7 @@ files_of_any_kind = st.fixed_dictionaries({
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=files_of_any_kind)
 def test_any_file_gives_the_same(
-    tmp_path: Path, both: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch, case: dict[str, Any]
+    tmp_path: Path, assert_same: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch, case: dict[str, Any]
 ) -> None:
     blocks_of(case["block"], monkeypatch)
     text = bytearray(layout(case["found"], case["style"], case["random"].shuffle))
@@ -369,4 +368,4 @@ def test_any_file_gives_the_same(
     content = bytes(text[: int(case["cut"] * len(text))])
     path = tmp_path / "t.json"
     path.write_bytes(gzip.compress(content, 1) if case["pack"] else content)
-    both(path)
+    assert_same(path)

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from support.skips import needs_numba
 
 from tprof.errors import UsageError
 from tprof.read import torch_scan_code, torch_scan_columns
@@ -17,13 +18,7 @@ from tprof.read.torch_scan_columns import choose
 if TYPE_CHECKING:
     from pathlib import Path
 
-needs_numba = pytest.mark.skipif(not torch_scan_code.can_compile(), reason="needs numba: pip install '.[fast]'")
-
-
-@pytest.fixture(autouse=True)
-def code_folder(kept_code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TPROF_CACHE_DIR", str(kept_code))
-    monkeypatch.delenv("TPROF_SCANNER", raising=False)
+pytestmark = pytest.mark.usefixtures("code_folder")
 
 
 def run(code: str, root: Path) -> list[str]:
