@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from itertools import combinations
 
-from tprof.events import COLD_PHASES, PATHS, PHASES, PURPOSES
+from tprof.events import COLD_PHASES, PHASES, PURPOSES
 from tprof.present import colours, words
 
 
@@ -21,11 +21,10 @@ def _contrast(one: str, other: str) -> float:
 def test_every_word_has_one_colour_a_meaning_and_a_letter() -> None:
     assert set(colours.PHASE) == set(PHASES)
     assert set(colours.PURPOSE) == set(PURPOSES)
-    assert set(colours.PATH) == set(PATHS)
     for word in (*PHASES, *PURPOSES):
         assert words.meaning(word)
         assert words.letter(word) != "?"
-    every = [*colours.PHASE.values(), *colours.PURPOSE.values(), *colours.PATH.values()]
+    every = [*colours.PHASE.values(), *colours.PURPOSE.values()]
     assert all(re.fullmatch(r"#[0-9a-f]{6}", c) for c in every)
 
 

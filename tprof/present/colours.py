@@ -38,15 +38,6 @@ PURPOSE: Final[dict[str, str]] = {
     "capture": "#e58a7b",
     "tuning": "#b565d0",
 }
-PATH: Final[dict[str, str]] = {
-    "aten": "#e07b39",
-    "inductor": "#c0394b",
-    "triton": "#37a03c",
-    "library": "#2b7de0",
-    "collective": "#5c63d8",
-    "memory": "#0f9d94",
-    "other": "#8a99ab",
-}
 OTHER: Final = "#8a99ab"
 
 

@@ -20,6 +20,13 @@ _PHASES = (
     Column("init_ns", "init", 4, sparse=True),
 )
 
+_CHECKS = (
+    Column("item", "what"),
+    Column("state", ""),
+    Column("value", "found"),
+    Column("advice", "note", 1, sparse=True),
+)
+
 VIEWS: Final[dict[tuple[str, str], View]] = {
     ("summary", "devices"): View(
         "Devices",
@@ -246,23 +253,13 @@ VIEWS: Final[dict[tuple[str, str], View]] = {
     ("doctor", "checks"): View(
         "This installation",
         "",
-        (
-            Column("item", "what"),
-            Column("state", ""),
-            Column("value", "found"),
-            Column("advice", "note", 1, sparse=True),
-        ),
+        _CHECKS,
         whole=True,
     ),
     ("doctor", "recording"): View(
         "Recording on this machine",
         "",
-        (
-            Column("item", "what"),
-            Column("state", ""),
-            Column("value", "found"),
-            Column("advice", "note", 1, sparse=True),
-        ),
+        _CHECKS,
         whole=True,
     ),
     ("warnings", "warnings"): View(

@@ -69,6 +69,8 @@ class Subprocesses:
             )
             if read is None or wait is None or self.start[read] >= self.end[i] + SPAWN_TO_WAIT_NS:
                 continue
+            if self.end[read] - self.start[read] < PROBE_READ_NS:
+                continue
             if self.end[wait] - self.start[wait] < QUIET_NS and self.start[wait] - self.end[read] < 10 * QUIET_NS:
                 found.append((int(self.start[i]), int(self.end[wait])))
         return found

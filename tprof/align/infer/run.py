@@ -14,7 +14,7 @@ from tprof.align.infer.marks import Marks, lazy_layers, mark_layers
 from tprof.align.infer.thread import FirstUse, Layer, ThreadView
 from tprof.align.infer.tokens import Ops, Tokens, device_ops, thread_tokens
 from tprof.align.ranges import process_of, request_rows
-from tprof.events import PURPOSES, Basis
+from tprof.events import PURPOSES
 from tprof.intervals import NONE, Steps, edges, union
 from tprof.model import Trace, codes, ints
 
@@ -35,7 +35,6 @@ class Inference:
     views: list[ThreadView] = field(default_factory=list)
     uses: dict[int, list[FirstUse]] = field(default_factory=dict)
     segments: dict[int, list[Pair]] = field(default_factory=dict)
-    basis: Basis = "inferred"
 
 
 def infer(trace: Trace, requests: tuple[str, ...] = ()) -> Inference:

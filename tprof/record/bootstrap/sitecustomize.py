@@ -19,7 +19,11 @@ OLDEST = (3, 11)
 
 
 class Watcher:
-    """On `sys.meta_path`: finds nothing itself, and begins to record right after a module of `wanted` was imported."""
+    """On `sys.meta_path`: finds nothing itself, and begins to record right after a module of `wanted` was imported.
+
+    `tprof.record.imports` has its like. It stands here again because this file must run before tprof can be found, in
+    Pythons too old for it, and may import nothing that a process without Triton would pay for.
+    """
 
     def __init__(self, wanted: set[str]) -> None:
         self.wanted = wanted
