@@ -14,7 +14,7 @@ import pytest
 from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = [ROOT / "tprof", *(ROOT / "apps").glob("tprof_app")]
+PACKAGES = [ROOT / "tprof", *(ROOT / "apps").glob("tprof_app"), ROOT / "kernels" / "tprof_kernels"]
 MODULES = sorted(path for package in PACKAGES for path in package.rglob("*.py"))
 SOURCES = sorted(
     {*MODULES, *(p for d in ("tests", "docs", "sample_traces", "benchmarks") for p in (ROOT / d).rglob("*.py"))}
