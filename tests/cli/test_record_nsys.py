@@ -90,6 +90,23 @@ def test_a_capture_that_leaves_no_report(fake: Callable, root: Path, tmp_path: P
     assert "Nsight Systems left only the unfinished nsight.qdstrm" in done.stderr
 
 
+def test_an_nsys_that_goes_on_after_the_command_is_named_once(tmp_path: Path) -> None:
+    said: list[str] = []
+    finishing = nsys.Finishing(tmp_path, said.append, patience=0.0)
+    finishing()  # the command has not begun
+    with subprocess.Popen(["sleep", "60"]) as command:
+        (tmp_path / "target").write_text(f"{command.pid}\n")
+        finishing()
+        assert nsys.running(tmp_path) == command.pid
+        assert not said
+        command.kill()
+    finishing()
+    finishing()
+    assert nsys.running(tmp_path) is None
+    assert len(said) == 1
+    assert "Nsight Systems is still at it" in said[0]
+
+
 def test_without_nsys_it_says_how_to_get_it(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert nsys.find(tmp_path) == []

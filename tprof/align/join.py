@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from tprof.align.combine import combine, shift
+from tprof.align.combine import combine, pointers, shift
 from tprof.align.markers import ShapeIds, is_ours, label_calls
-from tprof.events import Note
-from tprof.model import Trace, codes, ints
+from tprof.events import TABLES, Note
+from tprof.intervals import NONE
+from tprof.model import Trace, codes, ints, nullable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 BEACON: Final = "tprof::clock:"
-_THREAD_TABLES: Final = ("host", "spans", "candidates", "compiles")
 
 
 def join(traces: Sequence[Trace]) -> Trace:
@@ -40,7 +40,8 @@ def join(traces: Sequence[Trace]) -> Trace:
     host = own[0].threads["host"][0].as_py() if own[0].threads.num_rows else ""
     known = _shape_ids(own)
     placed = [_labelled(_on_clock(t, own[0]), known) for t in others]
-    return _merge_threads(combine([*own, *(_on_host(t, host) for t in placed)]))
+    joined = _merged(combine([*own, *(_on_host(t, host) for t in placed)]), "threads", ("host", "pid", "tid"))
+    return _merged(joined, "processes", ("host", "pid"))
 
 
 def beacon_offset(trace: Trace) -> tuple[int, int, int] | None:
@@ -48,13 +49,16 @@ def beacon_offset(trace: Trace) -> tuple[int, int, int] | None:
 
     The error is how far the median beacon lies from the tightest: what reading and emitting usually take.
     """
+    late = beacon_lateness(trace)
+    return (int(late.min()), int(np.median(late) - late.min()), len(late)) if len(late) else None
+
+
+def beacon_lateness(trace: Trace) -> np.ndarray:
+    """By how much each beacon's begin on the trace's clock exceeds the monotonic time in its name, ns, in row order."""
     code, names = codes(trace.host, "name")
     read = {i: int(n[len(BEACON) :].split(":")[0]) for i, n in enumerate(names) if n.startswith(BEACON)}
     rows = np.flatnonzero(np.isin(code, list(read)))
-    if not len(rows):
-        return None
-    late = ints(trace.host, "start_ns")[rows] - np.array([read[c] for c in code[rows].tolist()])
-    return int(late.min()), int(np.median(late) - late.min()), len(rows)
+    return ints(trace.host, "start_ns")[rows] - np.array([read[c] for c in code[rows].tolist()], np.int64)
 
 
 def _on_clock(trace: Trace, reference: Trace) -> Trace:
@@ -94,24 +98,19 @@ def _on_host(trace: Trace, host: str) -> Trace:
     return replace(trace, **tables)
 
 
-def _merge_threads(trace: Trace) -> Trace:
-    """Make rows of `threads` that name one (host, pid, tid) one thread; likewise processes."""
-    keys = zip(*(trace.threads[c].to_pylist() for c in ("host", "pid", "tid")), strict=True)
-    first: dict[tuple[str, int, int], int] = {}
-    target = np.array([first.setdefault(key, i) for i, key in enumerate(keys)], np.int64)
+def _merged(trace: Trace, name: str, keys: tuple[str, ...]) -> Trace:
+    """Make rows of a table that name the same thing one row, and have the other tables point to it."""
+    data: pa.Table = getattr(trace, name)
+    first: dict[tuple[object, ...], int] = {}
+    named = zip(*(data[c].to_pylist() for c in keys), strict=True)
+    target = np.array([first.setdefault(key, i) for i, key in enumerate(named)], np.int64)
     kept = np.unique(target)
-    place = np.searchsorted(kept, target).astype(np.int32)
-    tables = {"threads": trace.threads.take(pa.array(kept)), "processes": _first_of(trace.processes, ("host", "pid"))}
-    for name in _THREAD_TABLES:
-        data: pa.Table = getattr(trace, name)
-        moved = pa.array(place[ints(data, "thread")] if len(data) else np.zeros(0, np.int32))
-        tables[name] = data.set_column(data.schema.get_field_index("thread"), data.schema.field("thread"), moved)
+    place = np.append(np.searchsorted(kept, target), NONE)  # a null, which `ints` shows as -1, stays one
+    tables = {name: data.take(pa.array(kept))}
+    for pointing in TABLES:
+        if (column := pointers(pointing).get(name)) is not None:
+            rows: pa.Table = getattr(trace, pointing)
+            field = rows.schema.field(column)
+            moved = nullable(place[ints(rows, column)]).cast(field.type)
+            tables[pointing] = rows.set_column(rows.schema.get_field_index(column), field, moved)
     return replace(trace, **tables)
-
-
-def _first_of(data: pa.Table, keys: tuple[str, ...]) -> pa.Table:
-    """The first row of each key."""
-    seen: dict[tuple[object, ...], int] = {}
-    for i, key in enumerate(zip(*(data[c].to_pylist() for c in keys), strict=True)):
-        seen.setdefault(key, i)
-    return data.take(pa.array(list(seen.values()), pa.int64()))

@@ -79,7 +79,8 @@ def record(
         code = command.run(run, env)
     else:
         wrapped = nsys.profile(profiler, directory, run)
-        code = command.run(wrapped, env, lambda: nsys.target(directory), nsys.streams(directory))
+        finishing = nsys.Finishing(directory, last_words.say)
+        code = command.run(wrapped, env, lambda: nsys.running(directory), nsys.streams(directory), finishing)
     try:  # the command has run: whatever goes wrong now, its exit code stands
         asked = settings.resolve(out=directory, **options)
         rundir.create(asked)  # where no process of the command did

@@ -51,6 +51,7 @@ def run(
     env: Mapping[str, str],
     target: Callable[[], int | None] = lambda: None,
     streams: FileActions = (),
+    tick: Callable[[], None] = lambda: None,
 ) -> int:
     """Run a command to its end; signals sent to this process go to it.
 
@@ -59,6 +60,7 @@ def run(
         env: its environment.
         target: pid that signals are meant for, where that is not the program's own; None if not known yet.
         streams: file actions of `posix_spawn`, where it is not to have our stdout and stderr.
+        tick: called about once a second while it runs.
 
     Returns:
         Its exit code; 128 + n if signal n ended it.
@@ -70,7 +72,7 @@ def run(
     before = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     try:
         pid = _start(command, env, before, streams)
-        return _wait(pid, target)
+        return _wait(pid, target, tick)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -85,8 +87,9 @@ def _start(command: Sequence[str], env: Mapping[str, str], mask: Any, streams: F
         raise TprofError(problem, exit_code=NOT_EXECUTABLE) from None
 
 
-def _wait(pid: int, target: Callable[[], int | None]) -> int:
+def _wait(pid: int, target: Callable[[], int | None], tick: Callable[[], None]) -> int:
     while True:
+        tick()
         # SIGCHLD can be merged or come from elsewhere: look first, then wait for the next signal, at most a second
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:

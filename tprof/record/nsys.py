@@ -7,6 +7,7 @@ import re
 import signal
 import sqlite3
 import subprocess
+import time
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -16,7 +17,7 @@ from tprof.nsys import programs
 from tprof.record.support import numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 # `--wait=primary`: with all processes awaited, a compile pool that lives on hangs the capture, and all is lost.
 FLAGS: Final = (
@@ -131,6 +132,39 @@ def target(directory: Path) -> int | None:
         return int((directory / "target").read_text(encoding="ascii"))
     except (OSError, ValueError):
         return None
+
+
+def running(directory: Path) -> int | None:
+    """Pid of the command within `nsys profile`; None before it has begun and after it has ended."""
+    pid = target(directory)
+    return pid if pid is not None and Path(f"/proc/{pid}").exists() else None
+
+
+class Finishing:
+    """Says once that nsys goes on although the command has ended: it hangs, or its report is large.
+
+    Args:
+        directory: run directory.
+        say: takes the sentence.
+        patience: seconds that finishing may take unmentioned.
+    """
+
+    def __init__(self, directory: Path, say: Callable[[str], None], patience: float = 30.0) -> None:
+        self._directory, self._say, self._patience = directory, say, patience
+        self._ended: float | None = None
+        self._said = False
+
+    def __call__(self) -> None:
+        """Look; to be called about once a second."""
+        if self._said or target(self._directory) is None or running(self._directory) is not None:
+            return
+        self._ended = self._ended or time.monotonic()
+        if time.monotonic() - self._ended >= self._patience:
+            self._said = True
+            self._say(
+                f"the command ended {self._patience:.0f} s ago and Nsight Systems is still at it: its report is large, "
+                "or a process that the command left running holds it; Ctrl-C ends it, and keeps what tprof recorded"
+            )
 
 
 def export(nsys: Nsys, directory: Path) -> str | None:
