@@ -29,8 +29,11 @@ demo: $(VENV)/.install
 app: $(VENV)/.app
 	$(BIN)/tprof app
 
+# The kernels need a process of their own: without a GPU they run through Triton's interpreter.
 test: $(VENV)/.test chromium
-	$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q tests/kernels >$(VENV)/kernels.log 2>&1 & kernels=$$!; failed=0; \
+	$(BIN)/python -m pytest -q || failed=1; \
+	wait $$kernels || failed=1; cat $(VENV)/kernels.log; exit $$failed
 
 test-triton-versions: $(VENV)/.test
 	tests/run_triton_versions.sh $(BIN)/python
@@ -41,8 +44,13 @@ lint: $(VENV)/.lint
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# BENCH: more for reading.py, such as --large
 bench: $(VENV)/.fast
-	$(BIN)/python benchmarks/cold_start.py
+	@test -e $(VENV)/hta/.done || { $(BIN)/python -m venv $(VENV)/hta && $(VENV)/hta/bin/python -m pip --quiet install \
+		HolisticTraceAnalysis && touch $(VENV)/hta/.done; } || echo "HTA could not be installed: it is not measured" >&2
+	$(BIN)/python benchmarks/reading.py $(BENCH) --write docs/benchmarks.md \
+		$$(test -e $(VENV)/hta/.done && echo --hta $(VENV)/hta/bin/python)
+	$(BIN)/python benchmarks/sweeps.py | tee -a docs/benchmarks.md
 	@for triton in $(if $(wildcard $(TRITONS)),$(TRITONS)/*,installed); do \
 		if PYTHONPATH=$$triton $(BIN)/python -c 'import torch, triton' 2>/dev/null; \
 		then PYTHONPATH=$$triton $(BIN)/python benchmarks/launch_overhead.py; \

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tprof import events
+from tprof.present.reference import trace_table
 
 TARGET = Path(__file__).with_name("columns.md")
 
@@ -27,16 +28,10 @@ WORDS = {
 }
 
 
-def table(name: str, columns: tuple[events.Column, ...]) -> str:
-    """One section: a row per column."""
-    rows = [f"| {c.name} | {c.dtype} | {'yes' if c.nullable else 'no'} | {c.meaning} |" for c in columns]
-    return "\n".join([f"## {name}\n", "| column | type | null | meaning |", "|---|---|---|---|", *rows, ""])
-
-
 def render() -> str:
     """The whole page."""
     words = [f"- {title}: {', '.join(f'`{word}`' for word in values)}" for title, values in WORDS.items()]
-    tables = [table(name, columns) for name, columns in events.TABLES.items()]
+    tables = [trace_table(name, columns) for name, columns in events.TABLES.items()]
     return "\n".join([HEAD, "## Words\n", *words, "", *tables])
 
 

@@ -8,7 +8,8 @@ Needs an NVIDIA GPU, torch and triton. `tprof cold RUN` shows what each capture 
 from __future__ import annotations
 
 import torch
-from tprof_kernels import rms_norm, softmax
+from tprof_kernels.norm import rms_norm
+from tprof_kernels.softmax import softmax
 
 import tprof
 

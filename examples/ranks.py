@@ -27,7 +27,8 @@ def main() -> None:
     args = parser.parse_args()
     rank = int(os.environ["LOCAL_RANK"])
     os.environ |= {"TRITON_CACHE_DIR": str(args.caches / f"rank{rank}"), "TPROF_KERNELS_TUNE": "0"}
-    from tprof_kernels import layer_norm, matmul  # noqa: PLC0415 - the cache is chosen before Triton is imported
+    from tprof_kernels.matmul import matmul  # noqa: PLC0415 - the cache is chosen before Triton is imported
+    from tprof_kernels.norm import layer_norm  # noqa: PLC0415 - as above
 
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl")

@@ -17,7 +17,7 @@ import os
 import torch
 import triton
 import triton.language as tl
-from tprof_kernels import attention
+from tprof_kernels.attention import attention
 
 import tprof
 

@@ -7,7 +7,21 @@ from pathlib import Path
 
 import pytest
 
+os.environ["TPROF_CACHE"] = "0"  # no test fills the user's cache, or takes from it what it means to read
+
 ROOT = Path(__file__).resolve().parents[1]
+KERNELS = ROOT / "tests" / "kernels"
+NOT_INTERPRETED = {KERNELS / "test_compiles.py", KERNELS / "test_traced.py"}
+
+
+def pytest_configure(config) -> None:
+    """Without a GPU the kernels' tests run through Triton's interpreter, where nothing else runs beside them."""
+    paths = {(config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in config.args}
+    if all(KERNELS in (path, *path.parents) for path in paths) and not paths <= NOT_INTERPRETED:
+        import torch
+
+        if not torch.cuda.is_available():
+            os.environ["TRITON_INTERPRET"] = "1"
 
 
 def _shared(variable: str, default: str) -> Path:

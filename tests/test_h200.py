@@ -254,3 +254,47 @@ def without_ranges(raw: Trace) -> Trace:
 def is_range(raw: Trace) -> np.ndarray:
     kind, kinds = codes(raw.host, "kind")
     return np.isin(kind, [i for i, k in enumerate(kinds) if k in ("range", "startend")])
+
+
+def test_the_third_length_tunes_again_without_compiling_and_the_fourth_does_both(run: Run) -> None:
+    # 512 is new, then 2048 and 777: M is in the key of the autotuner, and 777 is not divisible by 16.
+    names = [run.summary["requests"][i]["name"] for i in COLD_REQUESTS]
+    compiled = [row["request"] for row in run.cold["first_uses"] if row["kernel"] == "matmul"]
+    assert [compiled.count(name) for name in names] == [6, 0, 6]
+    searches = [row for row in run.cold["tunings"] if row["kernel"] == "matmul"]
+    assert [row["request"] for row in searches] == names
+    assert [row["candidates"] for row in searches] == [6, 6, 6]
+    # Why, who, and whether it was ready, such a file does not say, and nobody guesses.
+    assert {(r["why"], r["asked_by"], r["after_ready"], r["repeats"]) for r in searches} == {(None,) * 4}
+    assert run.cold["specializations"] == run.cold["startup"] == run.cold["cache_misses"] == []
+
+
+def test_the_top_of_a_naive_ranking_is_the_tuners_flush(run: Run) -> None:
+    rows = run.trace.kernels().to_dict()["kernels"]
+    total: dict[str, int] = {}
+    for row in rows:
+        total[row["name"]] = total.get(row["name"], 0) + row["total_ns"]
+    top = max(total, key=lambda name: total[name])
+    assert "FillFunctor<int>" in top
+    assert {row["purpose"] for row in rows if row["name"] == top} == {"tuning"}
+
+
+def test_shapes_pay_for_all_that_was_cold_and_each_tuned_length_is_to_be_pinned(run: Run) -> None:
+    found = run.trace.shapes().to_dict()
+    matmul = [row for row in found["shapes"] if row["kernel"] == "matmul"]
+    assert sorted(row["calls"] for row in matmul) == [2, 2, 4]  # what was only tried by tuning is no shape
+    assert {(row["misses"], row["candidates"], row["verdict"]) for row in matmul} == {(1, 6, "pin")}
+    charged = sum(row["cold_ns"] for row in found["shapes"]) + sum(row["total_ns"] for row in found["uncharged"])
+    assert charged == sum(span["end_ns"] - span["start_ns"] for span in run.cold["spans"])
+
+
+def test_cold_requests_name_the_kernel_that_was_tuned_for_them(run: Run) -> None:
+    rows = run.trace.requests().to_dict()["requests"]
+    assert [i for i, row in enumerate(rows) if row["cold_tax_ns"]] == list(COLD_REQUESTS)
+    for i in COLD_REQUESTS:
+        assert next(cause["kernel"] for cause in rows[i]["causes"] if cause["kernel"]) == "matmul"
+
+
+def test_operators_say_whose_kernels_they_ran(run: Run) -> None:
+    whose = {(row["path"], row["implementation"]) for row in run.trace.kernels().to_dict()["paths"]}
+    assert {("library", "cuBLAS"), ("aten", "PyTorch"), ("inductor", "Inductor"), ("triton", None)} <= whose

@@ -130,12 +130,14 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
         _required("basis", "label", "recorded or inferred"),
         Column("cache_hit", "bool", "found in the disk cache; null where the trace cannot tell"),
         Column("graph_compile", "bool", "a graph compiler (Inductor) asked for it"),
+        Column("specialization", "int64", "row of `specializations` that it made usable"),
         Column("candidate", "int64", "row of `candidates` that it was compiled for; null for none"),
         Column("loads", "int64", "module loads; null where the producer records none"),
         Column("compile_ns", "int64", "exclusive time, ns; includes what cannot be told apart from it"),
         Column("cache_ns", "int64", "disk lookup, ns; null where it cannot be told from compile_ns"),
         Column("launcher_build_ns", "int64", "build of the launcher, ns; null where it cannot be told from compile_ns"),
         Column("module_load_ns", "int64", "load onto the device, ns; null where it cannot be told from compile_ns"),
+        Column("stages", "string", "ns of each stage of the compile by its name (ir, ttir, ttgir …), as JSON"),
     ),
     "candidates": (
         *_SPAN,
@@ -155,6 +157,7 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
     # Compiled variants of a Triton function, where recorded.
     "specializations": (
         _required("pid", "int64", "operating-system process id"),
+        _required("process", "int32", "row of `processes`"),
         _required("function", "string", "module and qualified name"),
         Column("kernel", "string", "name on the device"),
         Column("start_ns", "int64", "when it was first asked for, ns"),
@@ -169,9 +172,29 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
         Column("spills", "int64", "spilled registers"),
         Column("shared_bytes", "int64", "shared memory per block"),
         Column("binary_bytes", "int64", "size of the binary"),
+        Column("scalars", "string", "numbers that its first launch passed by name, as JSON"),
+        Column("key_parts", "string", "what else the key of Triton's disk cache is made of, by its name, as JSON"),
+    ),
+    # What Dynamo and Inductor said of a graph, where recorded.
+    "graph_events": (
+        _required("start_ns", "int64", "when, ns"),
+        _required("thread", "int32", "row of `threads`"),
+        _required("kind", "label", "recompile, graph_cache or selection"),
+        _required("name", "string", "function that is compiled again, cache, or operator that was chosen for"),
+        Column("span", "int64", "row of `host`: the innermost recorded span that it happened in"),
+        Column("outcome", "string", "the first guard that failed; hit, miss or bypass; the implementation chosen"),
+        Column("attrs", "string", "what else was said, as JSON"),
+    ),
+    # What a process did before it could be recorded, and when its start-up was over.
+    "startup": (
+        *_SPAN,
+        _required("process", "int32", "row of `processes`"),
+        _required("kind", "label", "interpreter, import, recorder (what tprof itself took to begin) or ready"),
+        _required("name", "string", "module that was imported, else the kind"),
+        Column("thread", "int32", "row of `threads` that said that it was ready"),
     ),
     # Shape keys, where recorded.
-    "shapes": (
+    "shape_keys": (
         _required("pid", "int64", "operating-system process id"),
         _required("id", "int64", "as the process numbers them: launch markers name it"),
         _required("kernel", "string", "name on the device"),
@@ -185,12 +208,18 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
         _required("pid", "int64", "operating-system process id"),
         Column("name", "string", "executable or the name it gave itself"),
         Column("rank", "int64", "rank in a distributed job"),
+        Column("parent_pid", "int64", "process that started it, or that it compiles for"),
+        Column("start_ns", "int64", "when the system started it, ns, to within 10 ms"),
+        Column("versions", "string", "versions of tprof, Python and the libraries in it, as JSON"),
+        Column("environment", "string", "variables that steer Triton and torch, of the run, as JSON"),
     ),
     "threads": (
         _required("host", "string", "machine"),
         _required("pid", "int64", "operating-system process id"),
         _required("tid", "int64", "operating-system thread id; negative where the producer gave a name only"),
         Column("name", "string", "name of the thread"),
+        Column("process", "int32", "row of `processes`, where a recorder says which"),
+        Column("source", "int32", "row of `sources` that named it first; null where there is one source"),
     ),
     "devices": (
         _required("host", "string", "machine"),

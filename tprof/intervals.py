@@ -72,11 +72,20 @@ def expand(first: Ints, last: Ints) -> tuple[Ints, Ints]:
 
 def subtract(a: tuple[Ints, Ints], b: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
     """What a disjoint set covers and another disjoint set does not."""
+    b = near(b, a)
     edge = edges(*a, *b)
     if len(edge) < 2:
         return edge[:0], edge[:0]
     inside = (at(a, edge[:-1]) != NONE) & (at(b, edge[:-1]) == NONE)
     return union(edge[:-1][inside], edge[1:][inside])
+
+
+def near(a: tuple[Ints, Ints], b: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    """The intervals of a disjoint set between the first and the last instant of another."""
+    if not len(b[0]):
+        return a[0][:0], a[1][:0]
+    reach = slice(np.searchsorted(a[1], b[0][0], side="right"), np.searchsorted(a[0], b[1][-1], side="left"))
+    return a[0][reach], a[1][reach]
 
 
 def at(a: tuple[Ints, Ints], instant: Ints) -> Ints:
@@ -119,9 +128,15 @@ class Steps:
         Returns:
             start, end, value (-1 outside the bounds), index of the interval; the pieces partition the intervals.
         """
-        padded = self.padded()
+        padded = self._near(start[0], end[-1]).padded() if len(start) else self
         s, e, ia, ib = intersect((start, end), (padded.bounds[:-1], padded.bounds[1:]))
         return s, e, padded.value[ib], ia
+
+    def _near(self, low: int, high: int) -> Steps:
+        """The steps that reach into a window, whole."""
+        first = max(int(np.searchsorted(self.bounds, low, side="right")) - 1, 0)
+        last = int(np.searchsorted(self.bounds, high, side="left"))
+        return Steps(self.bounds[first : last + 1], self.value[first:last])
 
     def within(self, low: int, high: int) -> Steps:
         """The same function on [low, high) only."""
@@ -136,11 +151,16 @@ class Steps:
 
     def or_else(self, other: Steps) -> Steps:
         """This function where it is not -1, the other elsewhere."""
-        bounds = edges(self.bounds, other.bounds)
-        if len(bounds) < 2:
-            return Steps(bounds[:0], self.value[:0])
-        mine = self.at(bounds[:-1])
-        return Steps(bounds, np.where(mine != NONE, mine, other.at(bounds[:-1])))
+        if not len(self.value) or not len(other.value):
+            return self if len(self.value) else other
+        both = np.concatenate([self.bounds, other.bounds])
+        order = np.argsort(both, kind="stable")  # of two sorted runs: linear
+        both = both[order]
+        last = np.append(both[1:] > both[:-1], True)
+        begun = np.cumsum(order < len(self.bounds))[last]
+        mine = self.padded().value[begun][:-1]
+        theirs = other.padded().value[(np.flatnonzero(last) + 1 - begun)][:-1]
+        return Steps(both[last], np.where(mine != NONE, mine, theirs))
 
 
 def innermost(start: Ints, end: Ints) -> Steps:
@@ -184,7 +204,10 @@ class _Sweep:
 def _outer_first(start: Ints, end: Ints) -> Ints:
     """Events that are not empty, by begin; of those that begin together, the one that ends last is outermost."""
     solid = np.flatnonzero(end > start)
-    return solid[np.lexsort((-end[solid], start[solid]))]
+    begins = start[solid]
+    if (begins[1:] > begins[:-1]).all():
+        return solid
+    return solid[np.lexsort((-end[solid], begins))]
 
 
 _PASSES = 6  # real traces untangle in one or two; a knot takes the loop
@@ -212,20 +235,22 @@ def _sweep(start: Ints, end: Ints) -> _Sweep:
 
 def _nested_sweep(start: Ints, end: Ints, order: Ints) -> _Sweep:
     """Boundaries of events as if they nested: the last one opened at the depth that is left is innermost."""
-    s, by_end = start[order], np.sort(end[order])
     n = len(order)
-    begin = np.arange(n) + np.searchsorted(by_end, s, side="right")  # at one instant ends come before begins
-    finish = np.arange(n) + np.searchsorted(s, by_end, side="left")
-    time, opened = np.empty(2 * n, np.int64), np.full(2 * n, NONE)
-    time[begin], time[finish], opened[begin] = s, by_end, order
-    depth = np.cumsum(np.where(opened != NONE, 1, -1))
-    by_depth = np.argsort(depth, kind="stable")
-    place = np.where(opened[by_depth] != NONE, np.arange(2 * n), 0)
-    state = np.empty(2 * n, np.int64)
-    state[by_depth] = opened[by_depth][np.maximum.accumulate(place)]
+    both = np.concatenate([np.sort(end[order]), start[order]])
+    merged = np.argsort(both, kind="stable")  # two sorted runs: linear; at one instant ends come before begins
+    time, is_begin = both[merged], merged >= n
+    opened = np.full(2 * n, NONE, np.int32)
+    opened[is_begin] = order
+    depth = np.cumsum(np.where(is_begin, np.int8(1), np.int8(-1)), dtype=np.int32)
+    narrow = depth.astype(np.int16) if depth.max(initial=0) < 1 << 15 else depth  # which numpy sorts by radix
+    by_depth = np.argsort(narrow, kind="stable")
+    found = opened[by_depth]
+    place = np.where(found != NONE, np.arange(2 * n, dtype=np.int32), 0)
+    state = np.empty(2 * n, np.int32)
+    state[by_depth] = found[np.maximum.accumulate(place, out=place)]
     state[depth == 0] = NONE
     position = np.full(len(start), NONE)
-    position[order] = begin
+    position[order] = np.flatnonzero(is_begin)
     return _Sweep(time, state, position)
 
 

@@ -29,6 +29,7 @@ _TYPES = {
     "label": pa.dictionary(pa.int32(), pa.string()),
     "int3": pa.list_(pa.int32(), 3),
 }
+_DENSE = 8  # values per row up to which a table of all of them is no larger than what sorting needs
 _WORTH_HASHING = 1 << 18  # rows from which on sorting costs more than importing pandas, at some columns in a row
 NULL = -1  # what `ints` and `codes` show for a null
 
@@ -63,7 +64,7 @@ def _column(table_name: str, column: Column, value: Any, rows: int) -> pa.Array 
     if value is None:
         if not column.nullable and rows:
             raise ValueError(f"table {table_name} needs column {column.name}")
-        return pa.nulls(rows, kind)
+        return _nulls(rows, kind)
     if isinstance(value, (pa.Array, pa.ChunkedArray)):
         return value if value.type == kind else value.cast(kind)
     if isinstance(value, (str, int)):
@@ -72,6 +73,16 @@ def _column(table_name: str, column: Column, value: Any, rows: int) -> pa.Array 
     if column.dtype == "label" and not isinstance(value, np.ndarray):
         array = array.dictionary_encode()
     return array if array.type == kind else array.cast(kind)
+
+
+def _nulls(rows: int, kind: pa.DataType) -> pa.Array:
+    """As `pa.nulls`, of memory that is not touched: many columns of a large trace are empty."""
+    if pa.types.is_dictionary(kind):
+        return pa.DictionaryArray.from_arrays(_nulls(rows, kind.index_type), pa.nulls(0, kind.value_type))
+    if not pa.types.is_primitive(kind):
+        return pa.nulls(rows, kind)
+    content = pa.py_buffer(np.zeros(rows * kind.bit_width // 8 + 1, np.uint8))
+    return pa.Array.from_buffers(kind, rows, [content, content], null_count=rows)
 
 
 def _repeated(column: Column, value: str | int, rows: int) -> pa.Array:
@@ -182,11 +193,33 @@ def codes(data: pa.Table, name: str) -> tuple[np.ndarray, list[str]]:
 
 def refine(key: np.ndarray, part: np.ndarray) -> np.ndarray:
     """Codes 0, 1, … that tell apart what either column of integers tells apart, in order of first occurrence."""
-    inner = _numbered(part)
-    return _numbered(key * (int(inner.max(initial=0)) + 1) + inner)
+    inner, key = _numbered(part), key.astype(np.int64, copy=False)
+    return _numbered(key) if not inner.any() else _numbered(key * (int(inner.max(initial=0)) + 1) + inner)
+
+
+def first_rows(code: np.ndarray) -> np.ndarray:
+    """First row of each code, of codes as `refine` numbers them."""
+    return np.flatnonzero(np.diff(np.maximum.accumulate(code), prepend=-1))
+
+
+def distinct(values: np.ndarray) -> np.ndarray:
+    """The distinct integers, sorted; without a sort or a hash where few lie between the least and the largest."""
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    if high - low >= _DENSE * len(values):
+        return np.unique(values)
+    seen = np.zeros(high - low + 1, bool)
+    seen[values - low] = True
+    return np.flatnonzero(seen) + low
 
 
 def _numbered(values: np.ndarray) -> np.ndarray:
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    if high - low < _DENSE * len(values):  # a table of all values between: three passes, no sort
+        first = np.full(high - low + 1, len(values))
+        first[values[::-1] - low] = np.arange(len(values))[::-1]  # of several writes the last stays: the first row
+        rows = np.sort(first[first < len(values)])
+        first[values[rows] - low] = np.arange(len(rows))
+        return first[values - low]
     if len(values) < _WORTH_HASHING:
         _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
         rank = np.empty(len(first), np.int64)
@@ -214,7 +247,8 @@ class Trace:
 
     Attributes:
         host, device, processes, threads, devices, sources: tables of `events.TABLES`, as read.
-        spans, candidates, compiles, specializations, shapes: the same, as recorded and as `align` finds them.
+        spans, candidates, compiles: the same, as recorded and as `align` finds them.
+        specializations, graph_events, startup, shape_keys: the same, where recorded.
         epoch_ns: UTC time of the clock's zero in ns, or None where no source says.
         epoch_error_ns: bound of that time's error in ns, or None where it is not known.
         notes: warnings.
@@ -231,7 +265,9 @@ class Trace:
     candidates: pa.Table = field(default_factory=lambda: table("candidates"))
     compiles: pa.Table = field(default_factory=lambda: table("compiles"))
     specializations: pa.Table = field(default_factory=lambda: table("specializations"))
-    shapes: pa.Table = field(default_factory=lambda: table("shapes"))
+    graph_events: pa.Table = field(default_factory=lambda: table("graph_events"))
+    startup: pa.Table = field(default_factory=lambda: table("startup"))
+    shape_keys: pa.Table = field(default_factory=lambda: table("shape_keys"))
     epoch_ns: int | None = None
     epoch_error_ns: int | None = None
     notes: tuple[Note, ...] = ()

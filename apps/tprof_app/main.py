@@ -1,7 +1,8 @@
-"""What `streamlit run` starts: `python -m streamlit run main.py -- SOURCE...`; no source: the samples."""
+"""What `streamlit run` starts: `python -m streamlit run main.py -- [--root DIR] [--allow-nsys-rep] [SOURCE...]`."""
 
 import sys
 
-from tprof_app.overview import page
+from tprof_app.frame import show
+from tprof_app.served import Served
 
-page(sys.argv[1:])
+show(Served.parsed(sys.argv[1:]))

@@ -1,63 +1,39 @@
-"""Sources of the page: from the command line, the samples, or an upload; read once, shared by all sessions."""
+"""What can be opened: sources of the command line, samples, what lies below the served folder, uploads."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
-from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from weakref import finalize
 
 import streamlit as st
 
-import tprof
+from tprof.errors import TprofError
 from tprof.read import expand
 from tprof.samples import sample_paths
-from tprof_app.text import plain
+from tprof_app.served import bounded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-Key = tuple[tuple[str, int, int], ...]
-_KEPT = 4  # recordings in memory
+    from tprof_app.served import Served
+
+FOLDER: Final = "folder: "  # before a path below the served folder
+UPLOAD: Final = "upload: "
 
 
 @dataclass(frozen=True)
 class Choice:
-    """An entry of the picker: what it is called, and the paths that are read together."""
+    """Something to open: what it is called, in the address too, and the paths that are read together."""
 
     label: str
     paths: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A recording's answers."""
-
-    summary: tprof.Result
-    idle: tprof.Result
-
-
-@dataclass
-class Slot:
-    """A place for one recording. The first session reads it, with its own progress; others wait and share."""
-
-    paths: tuple[str, ...]
-    lock: Lock = field(default_factory=Lock)
-    opened: Opened | None = None
-
-    def open(self, progress: Callable[[int, int], None]) -> Opened:
-        """Answers, computed once."""
-        with self.lock:
-            if self.opened is None:
-                trace = tprof.load(*self.paths, progress=progress)
-                self.opened = Opened(trace.summary(), trace.idle())
-            return self.opened
 
 
 class Uploads:
@@ -65,38 +41,71 @@ class Uploads:
 
     def __init__(self) -> None:
         self.folder = Path(mkdtemp(prefix="tprof-"))
+        self.choices: dict[str, Choice] = {}
         finalize(self, rmtree, self.folder, ignore_errors=True)
 
 
-def choices(given: Sequence[str]) -> list[Choice]:
-    """Everything that can be picked, default first.
-
-    Args:
-        given: sources of the command line; if there are none, the samples.
+def samples() -> list[Choice]:
+    """The bundled recordings.
 
     Raises:
-        TprofError: a source does not exist, or there is no sample.
+        TprofError: there are none.
     """
-    if not given:
-        return [Choice(f"sample: {name}", (str(path),)) for name, path in sample_paths().items()]
-    files = [str(path) for path in expand(given)]
+    return [Choice(f"sample: {name}", (str(path),)) for name, path in sample_paths().items()]
+
+
+def given(sources: Sequence[str]) -> list[Choice]:
+    """The sources of the command line: all as one recording, then each alone."""
+    files = [str(path) for path in expand(sources)]
     names = [Path(path).name for path in files]
     each = [Choice(name if names.count(name) == 1 else path, (path,)) for name, path in zip(names, files, strict=True)]
-    return each if len(files) == 1 else [Choice(f"all {len(files)} files as one recording", tuple(given)), *each]
+    return each if len(files) == 1 else [Choice(f"all {len(files)} files as one recording", tuple(sources)), *each]
 
 
-def uploaded(files: Sequence[UploadedFile]) -> Choice:
-    """Uploads as a choice: written once to a folder that lives as long as the session."""
-    if "uploads" not in st.session_state:
-        st.session_state["uploads"] = Uploads()
-    paths = [_kept(st.session_state["uploads"].folder, file) for file in files]
-    return Choice(f"upload: {', '.join(path.name for path in paths)}", tuple(map(str, paths)))
+def offered(served: Served) -> list[Choice]:
+    """Everything that is picked by a click: what the command line named, else the samples; then this session's uploads."""
+    return [*(given(served.given) if served.given else samples()), *_uploads().choices.values()]
 
 
-def without_folder(text: str) -> str:
-    """Text without the folder of this session's uploads, which means nothing to a user."""
-    uploads = st.session_state.get("uploads")
-    return re.sub(rf"{re.escape(str(uploads.folder))}/[^/]+/", "", text) if uploads else text
+def chosen(label: str, served: Served) -> Choice:
+    """What a label of the address means.
+
+    Raises:
+        TprofError: nothing that this server offers, or an upload of another session.
+    """
+    if label.startswith(FOLDER):
+        return Choice(label, (str(served.checked(served.below(label.removeprefix(FOLDER)))),))
+    if found := next((choice for choice in offered(served) if choice.label == label), None):
+        return found
+    if label.startswith(UPLOAD):
+        raise TprofError(f"{label}: uploads are kept for the session that made them; upload the file again")
+    raise TprofError(f"{label}: this server does not offer it; open another recording")
+
+
+def uploaded(files: Sequence[UploadedFile], served: Served) -> Choice:
+    """Uploads as one choice: written once to a folder that lives as long as the session.
+
+    Raises:
+        TprofError: one is too large when inflated, or may not be read.
+    """
+    paths = [_kept(_uploads().folder, file) for file in files]
+    for path in paths:
+        bounded(served.checked(path))
+    choice = Choice(UPLOAD + ", ".join(path.name for path in paths), tuple(map(str, paths)))
+    _uploads().choices[choice.label] = choice
+    return choice
+
+
+def without_folder(text: str, served: Served) -> str:
+    """Text without the folders of uploads and of the server, which mean nothing to a user and are not theirs to know."""
+    shown = re.sub(rf"{re.escape(str(_uploads().folder))}/[^/]+/", "", text)
+    return shown.replace(f"{served.root}/", "") if served.root else shown
+
+
+def _uploads() -> Uploads:
+    found: Uploads = st.session_state.setdefault("uploads", None) or Uploads()
+    st.session_state["uploads"] = found
+    return found
 
 
 def _kept(folder: Path, file: UploadedFile) -> Path:
@@ -105,42 +114,3 @@ def _kept(folder: Path, file: UploadedFile) -> Path:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(file.getbuffer())
     return path
-
-
-def opened(choice: Choice) -> Opened:
-    """Answers for a choice, with a progress bar while it is read for the first time.
-
-    Raises:
-        TprofError: it cannot be read.
-    """
-    slot = _slot(_key(choice.paths))
-    if slot.opened:
-        return slot.opened
-    place = st.empty()
-    with place, st.status(f"Reading {plain(choice.label)}", expanded=True):
-        bar = st.progress(0.0)
-
-        def progress(done: int, total: int) -> None:
-            bar.progress(min(done / max(total, 1), 1.0))
-
-        answers = slot.open(progress)
-    place.empty()
-    return answers
-
-
-@st.cache_resource(max_entries=_KEPT, show_spinner=False)
-def _slot(key: Key) -> Slot:
-    """The place of a recording: another one as soon as a file changes."""
-    return Slot(tuple(path for path, _, _ in key))
-
-
-def _key(paths: Sequence[str]) -> Key:
-    """Path, time of change and size of every file; of one that does not exist, reading says so."""
-    return tuple((str(path), *_stamp(path)) for path in expand(paths))
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    if not path.exists():
-        return 0, 0
-    known = path.stat()
-    return known.st_mtime_ns, known.st_size

@@ -21,6 +21,6 @@ def plain(text: object) -> str:
     return _SPECIAL.sub(r"\\\1", _LINK.sub(_JOINER, clean(text)))
 
 
-def command(verb: str, paths: Sequence[str]) -> str:
+def command(verb: str, paths: Sequence[str], *flags: str) -> str:
     """The command line that prints the same figures."""
-    return shlex.join(["tprof", verb, *paths])
+    return shlex.join(["tprof", verb, *paths, *flags])

@@ -1,4 +1,4 @@
-"""Other people's Triton kernels, unchanged: a small transformer with Liger's and flash-linear-attention's, trained and decoded.
+"""Other people's Triton kernels, unchanged: a small transformer with Liger's and fla's, in training and in decoding.
 
     tprof record -o RUN -- python benchmarks/gpu/clients.py train      a digest of losses and weights is printed
     tprof record -o RUN -- python benchmarks/gpu/clients.py decode     the same of the tokens
@@ -16,7 +16,7 @@ import hashlib
 
 import torch
 from fla.modules.convolution import causal_conv1d
-from fla.ops.gated_delta_rule import chunk_gated_delta_rule, fused_recurrent_gated_delta_rule
+from fla.ops.delta_rule import chunk_delta_rule, fused_recurrent_delta_rule
 from liger_kernel.ops.rms_norm import LigerRMSNormFunction
 from liger_kernel.ops.swiglu import LigerSiLUMulFunction
 from liger_kernel.transformers import LigerCrossEntropyLoss
@@ -29,13 +29,13 @@ HEAD = WIDTH // HEADS
 
 
 class Block(nn.Module):
-    """RMSNorm (Liger), short convolution and gated delta rule (fla), RMSNorm, SwiGLU (Liger)."""
+    """RMSNorm (Liger), short convolution and delta rule (fla), RMSNorm, SwiGLU (Liger)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.first, self.second = nn.Parameter(torch.ones(WIDTH)), nn.Parameter(torch.ones(WIDTH))
         self.mix, self.out = nn.Linear(WIDTH, 3 * WIDTH, bias=False), nn.Linear(WIDTH, WIDTH, bias=False)
-        self.gate, self.beta = nn.Linear(WIDTH, HEADS), nn.Linear(WIDTH, HEADS)
+        self.beta = nn.Linear(WIDTH, HEADS)
         self.taps = nn.Parameter(0.3 * torch.randn(3 * WIDTH, 4))
         self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH, bias=False), nn.Linear(2 * WIDTH, WIDTH, bias=False)
 
@@ -45,10 +45,9 @@ class Block(nn.Module):
         normed = LigerRMSNormFunction.apply(x, self.first, 1e-6)
         mixed = causal_conv1d(self.mix(normed), self.taps, activation="silu")[0]
         q, k, v = mixed.view(batch, tokens, 3, HEADS, HEAD).unbind(2)
-        rule = chunk_gated_delta_rule if tokens > 1 else fused_recurrent_gated_delta_rule
-        gate = nn.functional.logsigmoid(self.gate(normed).float())
+        rule = chunk_delta_rule if tokens > 1 else fused_recurrent_delta_rule
         mixed, state = rule(
-            q.contiguous(), k.contiguous(), v.contiguous(), g=gate, beta=self.beta(normed).sigmoid(),
+            q.contiguous(), k.contiguous(), v.contiguous(), beta=self.beta(normed).sigmoid(),
             initial_state=state, output_final_state=True, use_qk_l2norm_in_kernel=True,
         )  # fmt: skip
         x = x + self.out(mixed.reshape(batch, tokens, WIDTH))

@@ -38,7 +38,7 @@ GOAL_NS, GOAL_SHARE = 2000, 0.10
 def main() -> None:
     """Print and write one row per kind of call and profiler."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--blocks", type=int, default=15)
+    parser.add_argument("--blocks", type=int, default=7)
     parser.add_argument("--launches", type=int, default=200)
     parser.add_argument("--within", default="", help="the profiler that this process was started under")
     parser.add_argument("-o", "--output", type=Path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
+import triton
 
 from tprof_kernels.tuned import INTERPRETED
 
@@ -28,7 +29,7 @@ def check_dtype(allowed: Sequence[torch.dtype], **tensors: torch.Tensor | None) 
 
 
 def check_device(**tensors: torch.Tensor | None) -> torch.device:
-    """All tensors are on one device, which is returned.
+    """All tensors are on one device where Triton runs; it is returned.
 
     Raises:
         ValueError: they are not.
@@ -37,7 +38,13 @@ def check_device(**tensors: torch.Tensor | None) -> torch.device:
     if len(set(given.values())) > 1:
         places = ", ".join(f"{name} on {device}" for name, device in given.items())
         raise ValueError(f"all tensors must be on one device, but {places}; move them with .to(device)")
-    return next(iter(given.values()))
+    name, device = next(iter(given.items()))
+    if not runs_here(device):
+        raise ValueError(
+            f"{name} is on {device}, but Triton kernels need an NVIDIA GPU; move it with {name}.cuda(), "
+            "or call the fallback that tprof_kernels.KERNELS names"
+        )
+    return device
 
 
 def check_size(**tensors: torch.Tensor | None) -> None:
@@ -72,5 +79,26 @@ def check_shape(name: str, tensor: torch.Tensor, expected: tuple[int, ...]) -> N
 
 
 def runs_here(device: torch.device) -> bool:
-    """Whether Triton can run there: a CUDA device, or the interpreter."""
-    return device.type == "cuda" or INTERPRETED
+    """Whether Triton runs there: a CUDA device, any under the interpreter, else where the active driver says."""
+    if device.type == "cuda" or INTERPRETED:
+        return True
+    try:
+        return bool(triton.runtime.driver.active.get_active_torch_device().type == device.type)
+    except RuntimeError:  # Triton's word for: no driver
+        return False
+
+
+def has_float8(device: torch.device) -> bool:
+    """Whether the GPU multiplies float8_e4m3fn: from compute capability 8.9 on; the interpreter does."""
+    return INTERPRETED or (runs_here(device) and triton.runtime.driver.active.get_current_target().arch >= 89)
+
+
+def check_float8(**tensors: torch.Tensor | None) -> None:
+    """Float8 values are on a GPU that has them.
+
+    Raises:
+        ValueError: they are not.
+    """
+    for name, tensor in tensors.items():
+        if tensor is not None and tensor.dtype == torch.float8_e4m3fn and not has_float8(tensor.device):
+            raise ValueError(f"{name} is float8_e4m3fn, which GPUs before compute capability 8.9 lack; use bfloat16")

@@ -25,7 +25,7 @@ OUTSIDE = -1  # number of no bucket
 
 Choice = Literal["tuned", "conservative", "forced", "fallback"]
 decisions: Counter[tuple[str, str | None, Choice]] = Counter()  # (kernel, bucket, what served it) -> calls
-_forced: list[triton.Config] = []
+_forced: dict[str | None, triton.Config] = {}  # by kernel; None: every kernel
 
 
 @dataclass(frozen=True)
@@ -74,32 +74,33 @@ class Tuned:
         """
         name = self.buckets.find(values)
         number = OUTSIDE if name is None else [b.name for b in self.buckets.buckets].index(name)
-        choice = _choice(name)
+        config = _forced.get(self.name) or _forced.get(None)
+        choice = "forced" if config else _choice(name)
         decisions[self.name, name, choice] += 1
         if choice == "tuned":
             self.autotuner[grid](*args, bucket=number, **kwargs)
         else:
-            config = _forced[-1] if choice == "forced" else self.conservative
+            config = config or self.conservative
             self.jit[grid](*args, bucket=number, **kwargs, **config.all_kwargs())
 
 
 def _choice(bucket: str | None) -> Choice:
     """What serves a shape; `TPROF_KERNELS_TUNE=0` never searches, and the interpreter has nothing to time."""
-    if _forced:
-        return "forced"
     if bucket is None or INTERPRETED or os.environ.get("TPROF_KERNELS_TUNE") == "0":
         return "conservative"
     return "tuned"
 
 
 @contextmanager
-def forced(config: triton.Config) -> Iterator[None]:
-    """Every launch takes this config: to test each candidate, and to measure one."""
-    _forced.append(config)
+def forced(config: triton.Config, *kernels: Tuned) -> Iterator[None]:
+    """Launches of these kernels (of every kernel, where none is named) take this config: to test or measure it."""
+    before = dict(_forced)
+    _forced.update(dict.fromkeys([kernel.name for kernel in kernels] or [None], config))
     try:
         yield
     finally:
-        _forced.pop()
+        _forced.clear()
+        _forced.update(before)
 
 
 def fell_back(kernel: str, bucket: str | None = None) -> None:

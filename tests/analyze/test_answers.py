@@ -171,7 +171,7 @@ def test_findings_are_ranked_and_have_a_denominator() -> None:
     assert costs == sorted(costs, reverse=True)
     codes = [row["code"] for row in found["findings"]]
     assert codes.count("cold-request") == 1
-    assert "cold-compile" in codes
+    assert "compile-in-request" in codes
     assert all(0 <= row["share"] <= 1 for row in found["findings"])
 
 

@@ -33,6 +33,11 @@ def test_share(fraction: float | None, text: str) -> None:
     assert units.share(fraction) == text
 
 
+def test_ratios_and_counts_over_time() -> None:
+    assert [units.ratio(x) for x in (1.0417, 12.34, 8819.2)] == ["1.04 x", "12.3 x", "8,819 x"]
+    assert (units.spark([0, 1, 4, 8]), units.spark([0, 0]), units.spark([])) == ("·▁▄█", "··", "")
+
+
 def test_counts_and_sizes() -> None:
     assert units.count(1_234_567) == "1,234,567"
     assert units.size(1536) == "1.50 KiB"

@@ -42,7 +42,7 @@ def test_a_first_use_is_split_into_compile_lookup_and_load(tmp_path):
 
 
 def test_launches_are_counted_by_shape(tmp_path):
-    (row,) = only(cold_request().write(tmp_path / "run")).shapes.to_pylist()
+    (row,) = only(cold_request().write(tmp_path / "run")).shape_keys.to_pylist()
     assert (row["kernel"], row["launches"], row["cold_launches"]) == ("mm", 2, 1)
 
 

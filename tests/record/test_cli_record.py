@@ -207,3 +207,20 @@ print(took, *sorted(set({heavy!r}) & (set(sys.modules) - before)))
     sys.stdout.write(f"recording imports in {float(took):.1f} ms beyond torch and triton\n")
     assert pulled == []
     assert float(took) < 50
+
+
+def test_what_start_up_imported_and_since_when_is_recorded(record, tmp_path):
+    (tmp_path / "slow.py").write_text("import time; time.sleep(0.05); import inner")
+    (tmp_path / "inner.py").write_text("import time; time.sleep(0.02)")
+    code = "import slow, triton, tprof; tprof.ready(); from support.record_server import work; work('here')"
+    done = record(tmp_path / "run", sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {code}")
+    assert done.returncode == 0, done.stderr
+    process = rundir.only(tmp_path / "run")
+    (said,), (up,) = process.of("process"), process.of("interpreter")
+    assert said["started_ns"] <= up["t_ns"]
+    imports = {r["name"]: r for r in process.of("import")}
+    assert imports["slow"]["end_ns"] - imports["slow"]["t_ns"] > 70_000_000
+    assert "triton" in imports
+    assert "inner" not in imports  # it was imported by one that is timed
+    (ready,) = process.of("mark")
+    assert all(up["t_ns"] <= imports[n]["t_ns"] < imports[n]["end_ns"] < ready["t_ns"] for n in ("slow", "triton"))

@@ -107,14 +107,19 @@ def test_the_search_tells_its_key_and_winner(run):
     assert search["attrs"]["config"] == {"B": 256, "HOW": 0, "num_warps": 2, "num_stages": 3, "num_ctas": 1}
 
 
-def test_the_argument_that_made_a_new_variant_is_named(run):
-    differs = [s.get("differs") for s in run[0].of("specialization")]
-    assert differs[0] is None
-    assert [c["name"] for c in differs[1]["changes"]] == ["n"]
-    assert differs[1]["changes"][0]["before"] == "i32"
-    assert differs[1]["changes"][0]["after"].startswith("i32, tt.divisibility")
-    assert differs[2]["changes"] == []  # the same again, from disk
-    assert [c["name"] for c in differs[4]["changes"]] == ["B", "HOW"]
+def test_a_variant_says_who_asked_and_a_kernel_what_its_cache_key_is_made_of(run):
+    callers = [s["attrs"]["caller"] for s in run[0].kind("jit")]
+    assert all(any(frame.endswith(" demo") for frame in caller) for caller in callers)
+    parts = [k["key_parts"] for k in run[0].of("kernel")]
+    assert {tuple(p) for p in parts} == {("source", "triton", "backend", "environment")}
+    assert all(p["source"] for p in parts)
+    assert len({p["triton"] for p in parts}) == len({p["backend"] for p in parts}) == 1
+    assert len({p["source"] for p in parts}) == 2  # of `add` and of `pick`
+
+
+def test_a_process_says_when_the_system_started_it(run):
+    (said,) = run[0].of("process")
+    assert said["started_ns"] < said["t_ns"]
 
 
 def test_kernels_and_shapes_are_described(run):

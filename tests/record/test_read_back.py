@@ -48,7 +48,7 @@ def test_compiles_hits_loads_and_candidates_are_counted(demo):
 
 def test_the_argument_behind_a_new_variant_is_named(demo):
     why = {row["why"] for row in demo.cold().to_dict()["specializations"]}
-    assert "n: i32 -> i32, divisible by 16" in why
+    assert "n: 1024 is divisible by 16" in why
 
 
 def test_launches_know_their_shape_and_whether_they_were_cold(demo):
@@ -57,6 +57,22 @@ def test_launches_know_their_shape_and_whether_they_were_cold(demo):
     assert Counter(launches.kernel.to_list()) == {"add": 5, "pick": 7}
     assert launches.cold.sum() < len(launches)
     assert launches.shape_key.notna().all()
+
+
+def test_each_shape_has_a_life_and_pays_for_what_was_cold_for_it(demo):
+    found, host = demo.shapes().to_dict(), demo.frame("host")
+    rows = found["shapes"]
+    assert {row["kernel"] for row in rows} == {"add", "pick"}
+    assert {(row["key"], row["basis"]) for row in rows} == {("arguments", "recorded")}
+    assert sum(row["calls"] + row["tuning_calls"] for row in rows) == (host.kind == "launch").sum()
+    cold = demo.cold().to_dict()["cold"]
+    charged = sum(row["cold_ns"] for row in rows) + sum(row["total_ns"] for row in found["uncharged"])
+    assert charged == sum(cold[key] for key in cold if key.endswith("_ns") and key != "tuning_device_ns")
+    assert [row["candidates"] for row in rows if row["kernel"] == "pick"] == [4]
+    (request,) = demo.requests().to_dict()["requests"]
+    assert {cause["kernel"] for cause in request["causes"]} == {"pick"}
+    assert sum(cause["cold_ns"] for cause in request["causes"]) == request["cold_tax_ns"]
+    assert request["misses"] == sum(row["request_misses"] for row in rows)
 
 
 def test_tasks_and_threads_get_their_own_launches_by_id(tmp_path, stub):

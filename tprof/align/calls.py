@@ -49,14 +49,14 @@ def call_classes(host: pa.Table) -> np.ndarray:
     code, names = codes(host, "name")
     by_name = np.array([call_class(name) for name in names] or [OTHER], np.int8)
     kind, kinds = codes(host, "kind")
-    is_call = np.isin(kind, [i for i, k in enumerate(kinds) if k in ("runtime", "driver")])
-    return np.where(is_call, by_name[code] if len(code) else NOT_A_CALL, NOT_A_CALL).astype(np.int8)
+    is_call = np.array([*(k in ("runtime", "driver") for k in kinds), False])[kind]
+    return np.where(is_call, by_name[code] if len(code) else by_name[:0], np.int8(NOT_A_CALL))
 
 
 def is_kind(host: pa.Table, *wanted: str) -> np.ndarray:
     """Whether each row's `kind` is one of those wanted, shape (rows,) bool."""
     code, kinds = codes(host, "kind")
-    return np.isin(code, [i for i, k in enumerate(kinds) if k in wanted])
+    return np.array([*(k in wanted for k in kinds), False])[code]
 
 
 def constant(rows: int, value: str) -> pa.DictionaryArray:

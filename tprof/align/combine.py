@@ -27,9 +27,18 @@ _POINTERS = {
     "device": {"device": "devices", "launch": "host"},
     "spans": {"thread": "threads"},
     "candidates": {"thread": "threads"},
-    "compiles": {"thread": "threads", "candidate": "candidates"},
+    "compiles": {"thread": "threads", "specialization": "specializations", "candidate": "candidates"},
+    "specializations": {"process": "processes"},
+    "graph_events": {"thread": "threads", "span": "host"},
+    "startup": {"thread": "threads", "process": "processes"},
+    "threads": {"process": "processes", "source": "sources"},
     "devices": {"source": "sources"},
 }
+
+
+def pointers(table_name: str) -> dict[str, str]:
+    """Of a table: the first of its columns that points to each other table, by that table's name."""
+    return {target: column for column, target in reversed(_POINTERS.get(table_name, {}).items())}
 
 
 def combine(traces: Sequence[Trace]) -> Trace:
@@ -42,7 +51,7 @@ def combine(traces: Sequence[Trace]) -> Trace:
         raise UsageError("no trace was given; name a file or a directory of traces")
     if len(traces) == 1:
         return traces[0]
-    named = [_with_host(t) for t in traces]
+    named = [_with_source(_with_host(t)) for t in traces]
     epoch = next((t.epoch_ns for t in named if t.epoch_ns is not None), None)
     shifted = [shift(t, 0 if t.epoch_ns is None or epoch is None else t.epoch_ns - epoch) for t in named]
     parts = _renumbered(shifted)
@@ -63,6 +72,15 @@ def _with_host(trace: Trace) -> Trace:
             data.schema.get_field_index("host"), data.schema.field("host"), pa.array(hosts, pa.string())
         )
     return replace(trace, **tables)
+
+
+def _with_source(trace: Trace) -> Trace:
+    """Say of each thread which source it is from, where there is one and nobody has yet."""
+    threads, position = trace.threads, trace.threads.schema.get_field_index("source")
+    if trace.sources.num_rows != 1 or threads["source"].null_count < threads.num_rows:
+        return trace
+    first = pa.array(np.zeros(threads.num_rows, np.int32))
+    return replace(trace, threads=threads.set_column(position, threads.schema.field("source"), first))
 
 
 def shift(trace: Trace, offset: int) -> Trace:

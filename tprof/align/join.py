@@ -84,7 +84,7 @@ def _labelled(trace: Trace, known: ShapeIds) -> Trace:
 def _shape_ids(own: Sequence[Trace]) -> ShapeIds:
     """Shape keys by (pid, id), of pids with one recording only: a second one numbers anew."""
     recordings = Counter(t.threads["pid"][0].as_py() for t in own if t.threads.num_rows)
-    rows = [row for t in own for row in t.shapes.to_pylist() if recordings[row["pid"]] == 1]
+    rows = [row for t in own for row in t.shape_keys.to_pylist() if recordings[row["pid"]] == 1]
     return {(row["pid"], row["id"]): (row["kernel"], row["key"]) for row in rows}
 
 

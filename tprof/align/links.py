@@ -13,7 +13,7 @@ import numpy as np
 from tprof.align.calls import ENQUEUES, NOT_A_CALL, call_classes
 from tprof.events import Note
 from tprof.intervals import NONE
-from tprof.model import Trace, ints, nullable
+from tprof.model import Trace, distinct, ints, nullable
 
 
 def link_launches(trace: Trace) -> Trace:
@@ -38,7 +38,7 @@ def find_launches(trace: Trace) -> np.ndarray:
     correlation = ints(trace.host, "correlation")
     rows = np.flatnonzero((kind != NOT_A_CALL) & (correlation > 0))
     pid, start, end = (ints(trace.host, c)[rows] for c in ("pid", "start_ns", "end_ns"))
-    pids = np.unique(np.concatenate([pid, ints(trace.device, "pid")]))
+    pids = distinct(np.concatenate([pid, ints(trace.device, "pid")]))
     key = _key(pids, pid, correlation[rows])
     order = np.lexsort((-end, start, ~np.isin(kind[rows], ENQUEUES), key))
     key, rows = key[order], rows[order]

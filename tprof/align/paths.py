@@ -49,6 +49,38 @@ def kernel_path(name: str) -> Path:
     return "other"
 
 
+# The first that matches; a CUTLASS kernel that cuBLAS ships is called CUTLASS, since its name says no more.
+_LIBRARIES: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), name)
+    for pattern, name in (
+        (r"flashinfer", "FlashInfer"),
+        (r"flash_|fmha", "FlashAttention"),
+        (r"cudnn|implicit_convolve|winograd|fft2d|^dgrad|^wgrad|xmma_(fprop|dgrad|wgrad)", "cuDNN"),
+        (r"cutlass", "CUTLASS"),
+        (r"^nvjet|cublas|splitK|gemv|^(ampere|hopper|volta|turing|maxwell)_|^sm\d{2,3}_|xmma_gemm|^gemm", "cuBLAS"),
+        (r"\bcub::", "CUB"),
+        (r"thrust::", "Thrust"),
+        (r"cufft", "cuFFT"),
+        (r"cusparse", "cuSPARSE"),
+        (r"cusolver", "cuSOLVER"),
+        (r"^Cijk_|rocblas|hipblas", "rocBLAS"),
+        (r"miopen", "MIOpen"),
+        (r"ck_tile|^_ZN2ck", "Composable Kernel"),
+        (r"marlin", "Marlin"),
+        (r"deep_gemm", "DeepGEMM"),
+        (r"nccl", "NCCL"),
+        (r"rccl", "RCCL"),
+        (r"mscclpp", "MSCCL++"),
+    )
+)
+
+
+@lru_cache(maxsize=65536)
+def library(name: str) -> str | None:
+    """Which library a kernel of path `library` or `collective` is from, by its name; None where that does not say."""
+    return next((library for pattern, library in _LIBRARIES if pattern.search(name)), None)
+
+
 _BY_KIND: Final[dict[str, Path]] = {"memcpy": "memory", "memset": "memory", "graph": "other"}
 FILL: Final = re.compile(r"FillFunctor|fill|memset|zero", re.IGNORECASE)
 

@@ -15,6 +15,8 @@ from tprof.model import Trace, codes, ints, nullable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    import pyarrow as pa
+
 # A unit of latency, if the user names none: tried in this order, the first that matches anything is taken.
 DEFAULT_REQUESTS = (("request*",), ("ProfilerStep*",))
 
@@ -49,6 +51,20 @@ def by_thread(thread: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     for rows in np.split(order, cuts):
         if len(rows):
             yield int(thread[rows[0]]), rows
+
+
+def looked_up(column: np.ndarray, rows: np.ndarray, otherwise: np.ndarray | int = NONE) -> np.ndarray:
+    """The column at some rows, something else where a row is -1."""
+    return np.where(rows == NONE, otherwise, column[rows]) if len(column) else np.where(rows == NONE, otherwise, NONE)
+
+
+def enclosing(host: pa.Table, rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Innermost event around each row of `host` (-1: none) that is wanted (shape (host rows,) bool), -1 for none."""
+    parent = ints(host, "parent")
+    above = looked_up(parent, rows)
+    while len(wanted) and (other := (above != NONE) & ~wanted[above]).any():
+        above[other] = parent[above[other]]
+    return above
 
 
 def add_parents(trace: Trace) -> Trace:

@@ -86,10 +86,9 @@ class Attribution:
         parts = [_busy_part(i, s) for i, s in enumerate(self.busy[events.device])]
         gaps = self._gaps(events)
         parts += [*self._idle_parts(events, gaps), *self._outside(len(gaps.start))]
-        start, end, where, value, gap, row, thread = (np.concatenate(c) for c in zip(*parts, strict=True))
-        solid = end > start
-        order = np.argsort(start[solid], kind="stable")
-        return Pieces(*(c[solid][order] for c in (start, end, where, value, gap, row, thread)))
+        columns = [np.concatenate(c) for c in zip(*map(_solid, parts), strict=True)]
+        order = np.argsort(columns[0], kind="stable")
+        return Pieces(*(column[order] for column in columns))
 
     def _outside(self, number: int) -> list[tuple[np.ndarray, ...]]:
         """The time before and after everything that was recorded, as two gaps: a window may reach there."""
@@ -193,6 +192,15 @@ class Attribution:
         previous[order[1:][same]] = order[:-1][same]
         before = previous[event]
         return (before != NONE) & (events.end[before] == instant)
+
+
+_DTYPES = (np.int64, np.int64, np.int8, np.int32, np.int32, np.int32, np.int32)  # of a part; no wider than need be
+
+
+def _solid(part: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+    """The stretches of a part that are not empty, of which there may be few."""
+    rows = np.flatnonzero(part[1] > part[0])
+    return [column[rows].astype(kind, copy=False) for column, kind in zip(part, _DTYPES, strict=True)]
 
 
 def _busy_part(purpose: int, busy: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 from tprof.align.calls import is_kind
 from tprof.events import PURPOSES
 from tprof.intervals import subtract, union
-from tprof.model import Trace, codes, ints, refine
+from tprof.model import Trace, codes, distinct, first_rows, ints, refine
 
 Set = tuple[np.ndarray, np.ndarray]
 
@@ -37,7 +37,7 @@ def stream_numbers(trace: Trace) -> tuple[np.ndarray, list[tuple[int, int, int, 
     number = np.zeros(trace.device.num_rows, np.int64)
     for column in columns:
         number = refine(number, column)
-    first = np.unique(number, return_index=True)[1]
+    first = first_rows(number)
     keys = [tuple(int(c[i]) for c in columns) for i in first]
     ranked = sorted(range(len(keys)), key=keys.__getitem__)  # ties in time go by stream, whatever the order of the file
     rank = np.zeros(len(keys), np.int64)
@@ -58,7 +58,7 @@ def device_events(trace: Trace) -> list[DeviceEvents]:
     start, end, on, launch = (ints(device, c) for c in ("start_ns", "end_ns", "device", "launch"))
     purpose = event_purposes(trace)
     found = []
-    for d in np.unique(on).tolist():
+    for d in distinct(on).tolist():
         rows = np.flatnonzero(on == d)
         rows = rows[np.lexsort((number[rows], start[rows]))]
         found.append(DeviceEvents(d, rows, start[rows], end[rows], number[rows], launch[rows], purpose[rows]))

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tprof.align.calls import LOAD, call_classes, is_kind
+from tprof.analyze.asked import Asked
+from tprof.analyze.cache_misses import cache_miss_rows
+from tprof.analyze.first_uses import candidate_rows, first_use_rows, rows_inside, thread_label
+from tprof.analyze.recompiles import graph_rows
 from tprof.analyze.result import Result, Row, source_rows
+from tprof.analyze.searches import search_rows
 from tprof.analyze.specializations import specialization_rows
+from tprof.analyze.startup import startup_rows
 from tprof.events import COLD_PHASES, PHASES, PURPOSES
 from tprof.intervals import covered
 from tprof.model import Trace, codes, ints
@@ -21,42 +28,51 @@ _INCLUDED = ("cache", "launcher_build", "module_load")  # what `compile` holds w
 
 
 def cold(attribution: Attribution, options: Options) -> Result:
-    """The cold start inside the window: totals, by phase, by kernel, by candidate, and the spans themselves."""
+    """The cold start inside the window: totals; by phase, kernel, variant, search, candidate and graph; and its causes.
+
+    `options.kernels` leaves in what concerns those kernels; `cold` of the payload always is of everything.
+    """
     trace, window = attribution.trace, options.window or attribution.extent
-    spans = _spans(trace, window)
     totals = cold_totals(attribution, window)
-    phases = [
-        {
-            "phase": p,
-            "includes": _includes(p, totals),
-            "ns": ns,
-            "spans": n,
-            "basis": b,
-            "of_window_share": ns / max(window[1] - window[0], 1),
-        }
-        for (p, b), (ns, n) in _by(spans, "phase", "basis").items()
-    ]
-    phases.sort(key=lambda row: -row["ns"])
-    for row in phases:
-        row["total_ns"] = row.pop("ns")
-    first_uses, candidates = (
-        [_placed(r, attribution) for r in _rows(trace, t, window)] for t in ("compiles", "candidates")
-    )
-    by_kernel = _kernels(spans, first_uses, candidates)[: options.top]
-    variants = specialization_rows(attribution, window)
-    payload = {
-        "cold": totals,
-        "phases": phases,
-        "kernels": by_kernel,
+    asked = Asked(trace, options.ranges)
+    spans = _about(_spans(trace, window), options.kernels)
+    first_uses = _about(first_use_rows(attribution, window, asked), options.kernels)
+    candidates = _about(candidate_rows(attribution, window), options.kernels)
+    whole = options.window is None and not options.kernels
+    tables = {
+        "phases": _phases(spans, totals, window),
+        "startup": startup_rows(attribution) if whole else [],
+        "kernels": _kernels(spans, first_uses, candidates)[: options.top],
+        "specializations": _about(specialization_rows(attribution, window, asked), options.kernels),
         "first_uses": first_uses,
+        "tunings": _about(search_rows(attribution, window, asked), options.kernels),
         "candidates": candidates,
-        "specializations": variants,
-        "spans": spans,
+        "cache_misses": _about(cache_miss_rows(attribution, window), options.kernels),
+        **(graph_rows(attribution, window, asked) if not options.kernels else {"recompiles": []}),
     }
-    tables = {"phases": phases, "kernels": by_kernel, "candidates": candidates, "first_uses": first_uses}
-    if variants:
-        tables["specializations"] = variants
+    payload: Row = {"cold": totals, "of_kernels": list(options.kernels), **tables, "spans": spans}
     return Result("cold start", tables, payload, trace.notes, source_rows(trace))
+
+
+def _about(rows: list[Row], kernels: tuple[str, ...]) -> list[Row]:
+    """Rows about kernels that match one of the globs; all if there is none."""
+    return [r for r in rows if not kernels or any(fnmatchcase(str(r["kernel"]), glob) for glob in kernels)]
+
+
+def _phases(spans: list[Row], totals: Row, window: tuple[int, int]) -> list[Row]:
+    """Time by phase and basis, most first."""
+    rows = [
+        {
+            "phase": phase,
+            "includes": _includes(phase, totals),
+            "spans": n,
+            "basis": basis,
+            "of_window_share": ns / max(window[1] - window[0], 1),
+            "total_ns": ns,
+        }
+        for (phase, basis), (ns, n) in _by(spans, "phase", "basis").items()
+    ]
+    return sorted(rows, key=lambda row: -row["total_ns"])
 
 
 def cold_totals(attribution: Attribution, window: tuple[int, int]) -> Row:
@@ -68,14 +84,14 @@ def cold_totals(attribution: Attribution, window: tuple[int, int]) -> Row:
     trace = attribution.trace
     spans = _spans(trace, window)
     by_phase = dict.fromkeys(COLD_PHASES, 0) | {p: ns for (p,), (ns, _) in _by(spans, "phase").items()}
-    uses = _rows(trace, "compiles", window)
+    uses = rows_inside(trace, "compiles", window)
     told = [u for u in uses if u["cache_hit"] is not None]
     loads = _module_loads(trace, window)
     return {
         "compiles": sum(u["cache_hit"] is False for u in told) if told else len(uses),
         "disk_hits": sum(u["cache_hit"] is True for u in told) if told else None,
         "module_loads": loads,
-        "candidates": len(_rows(trace, "candidates", window)),
+        "candidates": len(rows_inside(trace, "candidates", window)),
         **{f"{phase}_ns": by_phase[phase] for phase in COLD_PHASES},
         "compile_includes": compile_includes(trace, window),
         "tuning_device_ns": _tuning(trace, window),
@@ -85,7 +101,7 @@ def cold_totals(attribution: Attribution, window: tuple[int, int]) -> Row:
 
 def compile_includes(trace: Trace, window: tuple[int, int]) -> list[str]:
     """Phases that `compile` holds besides itself, because the trace cannot tell them apart."""
-    return list(_INCLUDED) if _rows(trace, "compiles", window) and _module_loads(trace, window) is None else []
+    return list(_INCLUDED) if rows_inside(trace, "compiles", window) and _module_loads(trace, window) is None else []
 
 
 def _spans(trace: Trace, window: tuple[int, int]) -> list[Row]:
@@ -107,27 +123,6 @@ def _spans(trace: Trace, window: tuple[int, int]) -> list[Row]:
         }
         for r in rows
     ]
-
-
-def thread_label(trace: Trace, thread: int) -> str:
-    """`pid/tid`, with the thread's name where it has one."""
-    row = trace.threads.slice(thread, 1).to_pylist()[0]
-    return f"{row['pid']}/{row['tid']}" + (f" {row['name']}" if row["name"] else "")
-
-
-def _rows(trace: Trace, table: str, window: tuple[int, int]) -> list[Row]:
-    """Rows of `compiles` or `candidates` that end inside the window."""
-    rows = [
-        r
-        for r in getattr(trace, table).to_pylist()
-        if window[0] < r["end_ns"] <= window[1] or (r["end_ns"] == window[0] == r["start_ns"])
-    ]
-    return [{**r, "thread": thread_label(trace, r["thread"]), "wall_ns": r["end_ns"] - r["start_ns"]} for r in rows]
-
-
-def _placed(row: Row, attribution: Attribution) -> Row:
-    """With its begin counted from the first event of the trace, as `--window` takes it."""
-    return {"at_ns": row["start_ns"] - attribution.extent[0], **row}
 
 
 def _by(spans: list[Row], *keys: str) -> dict[tuple[Any, ...], tuple[int, int]]:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tprof.analyze.attribution import BUSY, IDLE, LEAD, TAIL, WHERE, Attribution, Pieces
-from tprof.analyze.cold import compile_includes, thread_label
+from tprof.analyze.cold import compile_includes
+from tprof.analyze.first_uses import thread_label
 from tprof.analyze.devices import Window, chosen_devices, device_label
 from tprof.analyze.result import Result, Row, source_rows
 from tprof.analyze.timeline import basis_of, phase_of
 from tprof.events import BASES, PHASES
 from tprof.intervals import NONE
-from tprof.model import codes
+from tprof.model import codes, distinct
 
 if TYPE_CHECKING:
     from tprof.analyze.options import Options
@@ -63,7 +64,7 @@ def _phases(pieces: Pieces, length: np.ndarray, window: Window) -> list[Row]:
     for where in (LEAD, IDLE, TAIL):
         at = (pieces.where == where) & (length > 0)
         whole = int(length[at].sum())
-        for value in np.unique(pieces.value[at]):
+        for value in distinct(pieces.value[at]):
             mine = at & (pieces.value == value)
             ns = int(length[mine].sum())
             rows.append({
@@ -71,7 +72,7 @@ def _phases(pieces: Pieces, length: np.ndarray, window: Window) -> list[Row]:
                 "phase": PHASES[int(phase_of(value))],
                 "basis": BASES[int(basis_of(value))],
                 "total_ns": ns,
-                "gaps": len(np.unique(pieces.gap[mine])),
+                "gaps": len(distinct(pieces.gap[mine])),
                 "of_where_share": ns / whole,
                 "of_wall_share": ns / wall,
             })  # fmt: skip

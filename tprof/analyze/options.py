@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tprof.buckets import BucketSet
 
 
 @dataclass(frozen=True)
@@ -15,6 +19,8 @@ class Options:
         devices: globs over device names or ids; empty for all.
         ranks: ranks of a distributed job; empty for all.
         top: rows of a ranked table; None for all.
+        kernels: globs of the kernels that shapes are asked of; empty for all.
+        buckets: sets of buckets that shapes are counted by.
     """
 
     window: tuple[int, int] | None = None
@@ -22,3 +28,5 @@ class Options:
     devices: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
     top: int | None = None
+    kernels: tuple[str, ...] = ()
+    buckets: tuple[BucketSet, ...] = ()

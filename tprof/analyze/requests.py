@@ -11,14 +11,20 @@ import numpy as np
 from tprof.align.calls import is_kind
 from tprof.align.ranges import request_rows
 from tprof.analyze.busy import event_purposes
+from tprof.analyze.census import Census
 from tprof.analyze.cold import compile_includes
+from tprof.analyze.latency import distribution, first_and_steady, job
+from tprof.analyze.request_details import Details
 from tprof.analyze.result import Result, Row, source_rows
+from tprof.analyze.shapes import bucket_rows, shape_rows
 from tprof.analyze.timeline import UNATTRIBUTED, basis_of, phase_of
-from tprof.events import BASES, COLD_PHASES, PHASES, PURPOSES
+from tprof.events import BASES, COLD_PHASES, PHASES, PURPOSES, WARM_PHASES
 from tprof.intervals import NONE, Steps, covered, intersect, subtract, total, union
 from tprof.model import Trace, codes, ints
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tprof.analyze.attribution import Attribution
     from tprof.analyze.options import Options
 
@@ -28,32 +34,75 @@ _WORK, _TUNING = PURPOSES.index("work"), PURPOSES.index("tuning")
 _EMPTY: Set = (np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
-def requests(attribution: Attribution, options: Options) -> Result:
-    """Budget of every request that overlaps the window, in time order."""
-    rows = request_budgets(attribution, options)
+def requests(attribution: Attribution, options: Options, reference: Mapping[str, int] | None = None) -> Result:
+    """Budget of every request that overlaps the window, in time order; their latency; what their cold start cost.
+
+    Args:
+        attribution: of the trace.
+        options: `buckets` are those that misses are counted by.
+        reference: steady latency to compare with, by request name (`all` for all), ns.
+    """
     trace = attribution.trace
-    payload = {"requests": rows, "compile_includes": compile_includes(trace, options.window or attribution.extent)}
-    columns = dict.fromkeys((key for row in rows for key in _named(row)), 0)
-    flat = [{**{k: v for k, v in row.items() if not isinstance(v, dict)}, **columns, **_named(row)} for row in rows]
-    return Result("requests", {"requests": flat}, payload, trace.notes, source_rows(trace))
-
-
-def _named(row: Row) -> Row:
-    """Phases and device time of a request as flat columns."""
-    return {f"{phase}_ns": ns for phase, ns in row["phases"].items()} | {
-        f"device_{purpose}_ns": ns for purpose, ns in row["device_by_purpose"].items()
+    served, census = _Served(attribution), Census(attribution, options, served=True)
+    details = Details(census)
+    rows = [served.row(row, details) for row in request_order(trace, options)]
+    steady = first_and_steady(rows, reference)
+    tables = {
+        "requests": [_flat(row) for row in rows[: options.top]],
+        "latency": distribution(rows) if rows else [],
+        "first_steady": steady,
+        "causes": [_cold_request(row) for row in rows if row["cold_tax_ns"]][: options.top],
+        "buckets": bucket_rows(shape_rows(census)) if options.buckets else [],
+        "job": [_job(attribution, census, steady)],
     }
+    payload: Row = {"requests": rows[: options.top], **{k: tables[k] for k in ("latency", "first_steady", "buckets")}}
+    payload |= {"job": tables["job"][0], "compile_includes": compile_includes(trace, census.window)}
+    return Result("requests", tables, payload, trace.notes, source_rows(trace))
+
+
+def _flat(row: Row) -> Row:
+    """A request without what is nested; phases and device time as columns."""
+    nothing = None if row["device_work_ns"] is None else 0  # no device was recorded
+    return {k: v for k, v in row.items() if not isinstance(v, (dict, list))} | {
+        **{f"{phase}_ns": row["phases"].get(phase, 0) for phase in (*COLD_PHASES, *WARM_PHASES)},
+        **{f"device_{purpose}_ns": row["device_by_purpose"].get(purpose, nothing) for purpose in PURPOSES},
+    }
+
+
+def _cold_request(row: Row) -> Row:
+    """A cold request and what caused it: the kernel and shape that most cold time went to, and how many others."""
+    main: Row = next((c for c in row["causes"] if c["kernel"]), {})
+    return {
+        **{k: row[k] for k in ("name", "id", "at_ns", "wall_ns", "cold_tax_ns", "cause", "misses")},
+        "cold_share": row["cold_tax_ns"] / row["wall_ns"] if row["wall_ns"] else 0.0,
+        **{f"{phase}_ns": row["phases"].get(phase, 0) for phase in COLD_PHASES},
+        **{k: main.get(k) for k in ("kernel", "label", "shape", "bucket")},
+        "other_kernels": len({c["kernel"] for c in row["causes"]} - {None, main.get("kernel")}),
+        "basis": row["basis"],
+    }
+
+
+def _job(attribution: Attribution, census: Census, steady: list[Row]) -> Row:
+    """What share of the window the cold start is, requests or not."""
+    cold = union(census.charges.start, census.charges.end)
+    exposed = total(*subtract(cold, device_sets(attribution)[0])) if attribution.events else None
+    return job(census.window[1] - census.window[0], total(*cold), exposed, steady[0] if steady else None)
+
+
+def request_order(trace: Trace, options: Options) -> list[int]:
+    """Rows of `host` that are requests and overlap the window, by begin."""
+    rows = request_rows(trace, options.ranges)
+    start, end = ints(trace.host, "start_ns")[rows], ints(trace.host, "end_ns")[rows]
+    if options.window:
+        inside = (end > options.window[0]) & (start < options.window[1])
+        rows, start = rows[inside], start[inside]
+    return rows[np.argsort(start, kind="stable")].tolist()
 
 
 def request_budgets(attribution: Attribution, options: Options) -> list[Row]:
     """One row per request: `phases` sums to `wall_ns`; cold tax is accounting, no promise of what would be saved."""
-    trace = attribution.trace
-    rows = request_rows(trace, options.ranges)
-    start, end = ints(trace.host, "start_ns"), ints(trace.host, "end_ns")
-    if options.window:
-        rows = rows[(end[rows] > options.window[0]) & (start[rows] < options.window[1])]
     served = _Served(attribution)
-    return [served.budget(row) for row in rows[np.argsort(start[rows], kind="stable")].tolist()][: options.top]
+    return [served.budget(row) for row in request_order(attribution.trace, options)[: options.top]]
 
 
 class _Served:
@@ -64,12 +113,13 @@ class _Served:
         self.attribution = attribution
         self.start, self.end, self.thread = (ints(trace.host, c) for c in ("start_ns", "end_ns", "thread"))
         self.code, self.names = codes(trace.host, "name")
-        self.working, self.only_tuning = _device_sets(attribution)
+        self.working, self.only_tuning = device_sets(attribution)
         self._launched = _launched_by_thread(trace, self.thread, self.start)
         self._request = ints(trace.host, "request")
         self._serves = np.flatnonzero(is_kind(trace.host, "serve"))
-        self._kernels = np.flatnonzero(is_kind(trace.host, "launch") & (self._request != NONE))
-        self._cold = ints(trace.host, "cold")
+        kernels = np.flatnonzero(is_kind(trace.host, "launch") & (self._request != NONE))
+        kernels = kernels[np.argsort(self._request[kernels], kind="stable")]
+        self._kernel_request, self._kernel_cold = self._request[kernels], ints(trace.host, "cold")[kernels] == 1
         self._attrs = trace.host["attrs"]
 
     def _stretches(self, row: int) -> list[tuple[int, int, int]]:
@@ -97,10 +147,15 @@ class _Served:
 
     def _launches(self, row: int) -> Row:
         """Kernel launches that were recorded as the request's own, and those for which something was cold."""
-        mine = self._kernels[self._request[self._kernels] == row]
-        return (
-            {"launches": len(mine), "cold_launches": int((self._cold[mine] == 1).sum())} if len(self._kernels) else {}
-        )
+        if not len(self._kernel_request):
+            return {}
+        mine = self._kernel_cold[slice(*np.searchsorted(self._kernel_request, (row, row + 1)))]
+        return {"launches": len(mine), "cold_launches": int(mine.sum())}
+
+    def row(self, row: int, details: Details) -> Row:
+        """Budget of a request, and what else there is to say of it."""
+        budget = self.budget(row)
+        return budget | details.of(row, budget, self._stretches(row))
 
     def budget(self, row: int) -> Row:
         """Where one request's time went."""
@@ -146,7 +201,7 @@ class _Served:
         return {name: ns for i, name in enumerate(PURPOSES) if (ns := covered(first[purpose == i], last[purpose == i]))}
 
 
-def _device_sets(attribution: Attribution) -> tuple[Set, Set]:
+def device_sets(attribution: Attribution) -> tuple[Set, Set]:
     """Instants at which any device worked, and at which devices only tuned."""
     sets = list(attribution.busy.values())
     working = _any([s[_WORK] for s in sets])

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pandas as pd
 
     from tprof.events import Note
@@ -54,3 +56,9 @@ class Result:
 def source_rows(trace: Trace) -> list[Row]:
     """Sources as the JSON shows them."""
     return [{k: v for k, v in row.items() if k != "rows_skipped"} for row in trace.sources.to_pylist()]
+
+
+def few(names: Iterable[str], most: int = 3) -> str:
+    """The first of some names, each once, and how many more there are."""
+    found = list(dict.fromkeys(names))
+    return ", ".join(found[:most]) + (f" and {len(found) - most} more" if len(found) > most else "")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tprof.analyze.cold import cold_totals
 from tprof.analyze.devices import device_rows
-from tprof.analyze.findings import findings
+from tprof.analyze.findings import Facts, findings
 from tprof.analyze.idle import idle, window_row
 from tprof.analyze.kernels import kernel_rows
 from tprof.analyze.requests import request_budgets
@@ -26,7 +26,7 @@ def summarize(attribution: Attribution, options: Options) -> Result:
     whole = replace(options, top=None)
     served = request_budgets(attribution, whole)
     wall = window[1] - window[0]
-    found = findings(devices, totals, served, kernel_rows(attribution, whole), wall)
+    found = findings(Facts(attribution, window, devices, totals, served, kernel_rows(attribution, whole)))
     parts = {row["device"]: row["phases"] for row in idle(attribution, options).payload["devices"]}
     payload = {"window": window_row(window), "devices": devices, "cold": totals, "requests": served, "findings": found}
     tables = {

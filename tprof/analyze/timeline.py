@@ -77,14 +77,14 @@ class Timelines:
         basis, bases = codes(spans, "basis")
         value = np.array([PHASES.index(p) for p in phases] or [0])[phase] * len(BASES) if len(phase) else phase
         value = value + (np.array([BASES.index(b) for b in bases])[basis] if len(basis) else 0)
-        return ints(spans, "start_ns"), ints(spans, "end_ns"), ints(spans, "thread"), value.astype(np.int64)
+        return ints(spans, "start_ns"), ints(spans, "end_ns"), ints(spans, "thread"), value.astype(np.int16)
 
     @cached_property
     def _event_phase(self) -> np.ndarray:
         """Packed phase of each host row that has one of its own, else -1; shape (host rows,)."""
         host = self._trace.host
         calls = call_classes(host)
-        out = np.full(host.num_rows, NONE)
+        out = np.full(host.num_rows, NONE, np.int16)
         out[is_kind(host, "op")] = pack("framework")
         code, names = codes(host, "name")
         collective = [i for i, n in enumerate(names) if n.startswith(_COLLECTIVE_OPS)]

@@ -6,7 +6,6 @@ import os
 import platform
 import shutil
 from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tprof import __version__
@@ -97,8 +96,7 @@ def _tools() -> Iterator[Row]:
 
 
 def _folders() -> Iterator[Row]:
-    given = os.environ.get("TPROF_CACHE_DIR")
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    yield _row(
-        "cache folder", "ok", str(Path(given) if given else base / "tprof"), "" if given else "TPROF_CACHE_DIR moves it"
-    )
+    from tprof.read.cache import folder  # noqa: PLC0415  keeps `--help` quick
+
+    advice = "" if os.environ.get("TPROF_CACHE_DIR") else "TPROF_CACHE_DIR moves it"
+    yield _row("cache folder", "ok", str(folder()), advice)

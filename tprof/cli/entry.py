@@ -10,7 +10,25 @@ import typer
 
 from tprof import __version__, errors
 from tprof.cli import app as app_verb
-from tprof.cli import batch, cold, demo, doctor, idle, kernels, record, requests, summary, top, version
+from tprof.cli import (
+    batch,
+    cache,
+    check,
+    cold,
+    demo,
+    diff,
+    doctor,
+    export,
+    idle,
+    kernels,
+    record,
+    requests,
+    scrub,
+    shapes,
+    summary,
+    top,
+    version,
+)
 from tprof.cli.options import ClosedError, quiet, takes_ask
 
 if TYPE_CHECKING:
@@ -31,12 +49,15 @@ program = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 program.command()(quiet(demo.demo))
-for verb in (summary.summary, idle.idle, cold.cold, kernels.kernels, requests.requests):
+for verb in (summary.summary, idle.idle, cold.cold, shapes.shapes, requests.requests, kernels.kernels, diff.diff, check.check):
     program.command()(takes_ask(verb))
 program.command(context_settings={"allow_interspersed_args": False})(quiet(record.record))
 program.command()(quiet(top.top))
 program.command()(quiet(batch.batch))
+program.command()(quiet(export.export))
+program.command()(quiet(scrub.scrub))
 program.command()(quiet(app_verb.app))
+program.add_typer(cache.program)
 program.command()(quiet(doctor.doctor))
 program.command()(quiet(version.version))
 

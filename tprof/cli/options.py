@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from tprof.buckets import BucketSet
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -80,15 +82,26 @@ Ranks = Annotated[
     list[int] | None, typer.Option("--rank", metavar="N", help="Only this rank of a distributed job; repeatable.")
 ]
 Top = Annotated[int | None, typer.Option(metavar="N", min=1, envvar="TPROF_TOP", help="Rows of a ranked table.")]
+Kernels = Annotated[
+    list[str] | None, typer.Option("--kernel", metavar="GLOB", help="Only kernels of this name; repeatable.")
+]
 TableName = Annotated[
     str | None,
     typer.Option("--table", metavar="NAME", help="Which table to write as CSV or Parquet; default: the first."),
 ]
 
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Read large sources anew, and do not keep them.")]
+LowMemory = Annotated[
+    bool,
+    typer.Option(
+        "--low-memory", envvar="TPROF_LOW_MEMORY", help="Keep large arrays in files: slower, for traces of any size."
+    ),
+]
+
 
 @dataclass(frozen=True)
 class Ask:
-    """What was asked, as it was typed."""
+    """What was asked, as it was typed; `buckets` are the settings'."""
 
     sources: list[str] = field(default_factory=list)
     format: Format | None = None
@@ -101,6 +114,9 @@ class Ask:
     ranks: tuple[int, ...] = ()
     top: int | None = None
     table: str | None = None
+    buckets: tuple[BucketSet, ...] = ()
+    no_cache: bool = False
+    low_memory: bool = False
 
 
 def ask(
@@ -115,10 +131,13 @@ def ask(
     rank: Ranks = None,
     top: Top = None,
     table: TableName = None,
+    no_cache: NoCache = False,
+    low_memory: LowMemory = False,
 ) -> Ask:
     """The shared options; their names, types and help texts are those of the command line."""
     ranges, phases, devices, ranks = tuple(range_ or ()), tuple(phase or ()), tuple(device or ()), tuple(rank or ())
-    return Ask(sources, format_, output, force, window, ranges, phases, devices, ranks, top, table)
+    shown = (sources, format_, output, force, window, ranges, phases, devices, ranks, top, table)
+    return Ask(*shown, no_cache=no_cache, low_memory=low_memory)
 
 
 def quiet(verb: Callable[..., int]) -> Callable[..., int]:

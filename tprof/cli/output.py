@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tprof.cli.options import Ask, Format
@@ -59,6 +60,13 @@ def write(ask: Ask, result: Result) -> None:
     sys.stdout.flush()
     if ask.format not in {Format.JSON, Format.MARKDOWN} and result.notes:
         _warn(result)
+
+
+def page(ask: Ask, result: Result, *left_out: str) -> Result:
+    """The result without tables for which a page has no room; files of one table, and JSON, keep all."""
+    if ask.format not in {Format.TABLE, Format.MARKDOWN}:
+        return result
+    return replace(result, tables={k: v for k, v in result.tables.items() if k not in left_out})
 
 
 def _print(ask: Ask, result: Result) -> None:

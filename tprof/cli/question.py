@@ -44,6 +44,7 @@ def settled(ask: Ask, settings: Settings | None = None) -> Ask:
         ranges=ask.ranges or settings.ranges,
         phases=tuple(f"{glob}={phase}" for glob, phase in phases.items()),
         top=ask.top or settings.top,
+        buckets=settings.buckets,
     )
 
 
@@ -53,8 +54,9 @@ def load_trace(ask: Ask) -> Trace:
 
     with reading(ask.sources) as progress:
         return load(
-            *ask.sources, phases=parse_phases(ask.phases), requests=ask.ranges, progress=progress, skip_unreadable=True
-        )
+            *ask.sources, phases=parse_phases(ask.phases), requests=ask.ranges, progress=progress, skip_unreadable=True,
+            cache=not ask.no_cache, low_memory=ask.low_memory,
+        )  # fmt: skip
 
 
 def options(ask: Ask, trace: Trace) -> Options:
@@ -66,7 +68,7 @@ def options(ask: Ask, trace: Trace) -> Options:
     from tprof.analyze import Options  # noqa: PLC0415  as above
 
     window = parse_window(ask.window, trace.attribution.extent) if ask.window else None
-    asked = Options(window, ask.ranges, ask.devices, ask.ranks, ask.top)
+    asked = Options(window, ask.ranges, ask.devices, ask.ranks, ask.top, buckets=ask.buckets)
     if (ask.devices or ask.ranks) and trace.attribution.events:
         _check_devices(trace, asked)
     return asked

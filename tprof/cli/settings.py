@@ -8,13 +8,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tprof.buckets import BucketSet, bucket_sets
 from tprof.errors import UsageError
 from tprof.events import PHASES, PURPOSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_KEYS: Final = {"format": str, "top": int, "ranges": list, "phases": dict}
+_KEYS: Final = {"format": str, "top": int, "ranges": list, "phases": dict, "buckets": dict, "check": dict}
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,16 @@ class Settings:
         top: as `--top`.
         ranges: as `--range`.
         phases: glob over range names -> phase or purpose, as `--phase`.
+        buckets: named groups of shapes.
+        check: gates of `tprof check`, by the name of their option.
     """
 
     format: str | None = None
     top: int | None = None
     ranges: tuple[str, ...] = ()
     phases: dict[str, str] = field(default_factory=dict)
+    buckets: tuple[BucketSet, ...] = ()
+    check: dict[str, Any] = field(default_factory=dict)
 
 
 def load_settings(start: Path) -> Settings:
@@ -66,7 +71,8 @@ def _checked(path: Path, section: dict[str, Any]) -> Settings:
             raise UsageError(f"{path}: tool.tprof.{key} must be a {_KEYS[key].__name__}, not {value!r}")
     phases = {glob: check_phase(str(phase)) for glob, phase in section.get("phases", {}).items()}
     ranges = tuple(str(r) for r in section.get("ranges", ()))
-    return Settings(section.get("format"), section.get("top"), ranges, phases)
+    buckets = bucket_sets(section.get("buckets", {}))
+    return Settings(section.get("format"), section.get("top"), ranges, phases, buckets, section.get("check", {}))
 
 
 def parse_phases(given: Iterable[str]) -> dict[str, str]:

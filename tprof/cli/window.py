@@ -37,7 +37,13 @@ def parse_window(text: str, extent: tuple[int, int]) -> tuple[int, int]:
 def _instant(text: str, whole: str, first: int) -> int:
     if _INSTANT.fullmatch(text.strip()):
         return int(text)
-    match = _TIME.fullmatch(text.strip())
-    if match is None:
+    length = duration(text)
+    if length is None:
         raise UsageError(f"--window {whole!r}: {text!r} is no time; write a number with ns, us, ms, s or min")
-    return first + int(Decimal(match[1]) * _NS[match[2]])
+    return first + length
+
+
+def duration(text: str) -> int | None:
+    """`1.5s` -> ns; None where the text is no number with a unit."""
+    match = _TIME.fullmatch(text.strip())
+    return int(Decimal(match[1]) * _NS[match[2]]) if match else None

@@ -33,6 +33,9 @@ TABLES = {
     "cold_kernels": ("cold", "kernels"),
     "candidates": ("cold", "candidates"),
     "first_uses": ("cold", "first_uses"),
+    "variants": ("cold", "specializations"),
+    "tunings": ("cold", "tunings"),
+    "cache_misses": ("cold", "cache_misses"),
 }
 
 
@@ -158,7 +161,7 @@ def _row(summary: Result) -> Row:
         "idle_ns": sum(d["idle_ns"] for d in devices),
         "cold_ns": sum(r["cold_tax_ns"] for r in requests),
         "requests": len(requests),
-        "cold_requests": sum(f["code"] == "cold-request" for f in payload["findings"]),
+        "cold_requests": sum(f["count"] for f in payload["findings"] if f["code"] == "cold-request"),
         "warnings": len(summary.notes),
     }
 

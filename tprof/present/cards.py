@@ -10,12 +10,6 @@ from tprof.present import names, units, words
 if TYPE_CHECKING:
     from tprof.analyze import Result
 
-_WHOLE = {
-    "cold-request": "of its wall time",
-    "idle": "of the device's span",
-    "unattributed": "of the device's idle time",
-}
-
 
 @dataclass(frozen=True)
 class Card:
@@ -34,16 +28,11 @@ def cards(summary: Result) -> list[Card]:
     return [*_request(payload), *_cold(payload), *_device(payload)]
 
 
-def whole_of(code: str) -> str:
-    """What the share of a finding is a share of."""
-    return next((whole for prefix, whole in _WHOLE.items() if code.startswith(prefix)), "of the window")
-
-
 def _request(payload: dict[str, Any]) -> list[Card]:
     requests = payload["requests"]
     if not requests:
         return []
-    first, cold = requests[0], sum(f["code"] == "cold-request" for f in payload["findings"])
+    first, cold = requests[0], sum(f["count"] for f in payload["findings"] if f["code"] == "cold-request")
     tax = f"{units.rate(first['cold_tax_ns'], first['wall_ns'])} of its wall time"
     return [
         Card("First request", units.duration(first["wall_ns"]), names.short(first["name"], 40)),

@@ -5,6 +5,7 @@ CSV, Parquet and JSON carry every column under its own name; this is for text, M
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,14 +17,23 @@ if TYPE_CHECKING:
     from tprof.analyze import Result
 
 Row = dict[str, Any]
-NAME_KEYS: Final = ("name", "kernel", "ended_by", "origin")  # kernels and ranges: shortened by what they are made of
-PHASE_KEYS: Final = ("phase", "mostly", "part")  # shown in the colour of the phase
+NAME_KEYS: Final = ("name", "kernel", "ended_by", "origin", "operator")  # shortened by what they are made of
+PHASE_KEYS: Final = ("phase", "mostly", "part", "cause", "step")  # shown in the colour of the phase
 # What may be cut where the page is narrow.
-FLEXIBLE: Final = frozenset(
-    {*NAME_KEYS, "source", "folder", "value", "advice", "includes", "config", "thread", "message"}
-)
+FLEXIBLE: Final = frozenset({
+    *NAME_KEYS,
+    "why", "guard", "best", "before", "after", "reason", "function", "key", "asked_by", "source", "folder", "value",
+    "advice", "includes", "config", "thread", "message", "label", "verdict", "winner", "request", "shape",
+    "operator", "implementation",
+})  # fmt: skip
+_PLACES: Final = ("source", "asked_by")  # lines of files, shown without their folders
+_CONFIGS: Final = ("config", "winner", "best")
+_DEFAULTS: Final = re.compile(r", (num_ctas: 1|(maxnreg|ir_override): None)\b")  # says nothing of a configuration
 _YES_NO: Final = {True: "yes", False: "no"}
-_BY_SUFFIX: Final = (("_ns", units.duration), ("share", units.share), ("_bytes", units.size))
+_BY_SUFFIX: Final = (
+    ("_ns", units.duration), ("share", units.share), ("_bytes", units.size), ("_ratio", units.ratio),
+    ("_slice", units.spark),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -47,28 +57,37 @@ class Column:
     @property
     def numeric(self) -> bool:
         """Whether it aligns to the right."""
-        return self.key.endswith(("_ns", "_share", "_bytes")) or self.key in _COUNTS
+        return self.key.endswith(("_ns", "_share", "_bytes", "_ratio")) or self.key in _COUNTS
 
 
 @dataclass(frozen=True)
 class View:
-    """How one table is shown: its heading, what its figures mean, and its columns."""
+    """How one table is shown: its heading, what its figures mean, and its columns.
+
+    `whole`: never cut; `most`: rows on a page that shows the tops of its tables.
+    """
 
     heading: str
     caption: str
     columns: tuple[Column, ...]
-    whole: bool = False  # never cut after a few rows
+    whole: bool = False
+    most: int = 12
 
 
 _COUNTS: Final = frozenset({
-    "calls", "shapes", "events", "overlaps", "unlinked", "spans", "gaps", "launches", "repetitions", "candidates",
-    "first_uses", "compiles", "disk_hits", "module_loads", "loads", "count", "requests", "warnings", "cold_requests",
+    "tunings", "values", "useful", "rank", "blocks_per_sm", "waves", "break_even_calls", "failed", "variants",
+    "repeats", "registers", "spills", "calls", "shapes", "events", "overlaps", "unlinked", "spans", "gaps",
+    "launches", "repetitions", "candidates", "first_uses", "compiles", "disk_hits", "module_loads", "loads",
+    "count", "requests", "warnings", "cold_requests", "misses", "keys", "hot_keys", "once", "n", "other_kernels",
+    "stretches", "amortised_after", "kernels",
 })  # fmt: skip
 
 
 def shown(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
     """Columns that the rows have, without those that would say nothing."""
-    values = {c: {row.get(c.key) for row in rows if c.key in row} for c in columns}
+    values = {
+        c: {_plain(v) if isinstance(v := row.get(c.key), list) else v for row in rows if c.key in row} for c in columns
+    }
     return [
         c for c, v in values.items() if v and not (c.sparse and v <= {None, 0, ""}) and not (c.varied and len(v) == 1)
     ]
@@ -78,9 +97,13 @@ def cell(key: str, value: Any, *, or_load: bool = False) -> str:
     """One value as people read it, full and safe to show; foreign names are not shortened here."""
     if value is None or isinstance(value, bool):
         return units.UNKNOWN if value is None else _YES_NO[value]
+    if key in _CONFIGS:
+        return _DEFAULTS.sub("", names.clean(value))
     for suffix, written in _BY_SUFFIX:
         if key.endswith(suffix):
             return written(value)
+    if key in _PLACES:
+        value = str(value).rpartition("/")[2]
     if key in PHASE_KEYS:
         return words.part_label(value, or_load=or_load)
     return words.sentence(value) if key == "includes" else _plain(value)

@@ -100,7 +100,7 @@ def _chapter(chapter: Chapter, number: int) -> dict[str, Any]:
         "walls": [_wall(row, summary.tables["wall"], or_load=told) for row in summary.payload["devices"]],
         "requests": [_request(row, or_load=told) for row in summary.payload["requests"]],
         "cold_line": sentence.cold_line(summary.payload["cold"]),
-        "cold": _grids(chapter.cold, ("phases", "kernels", "candidates", "first_uses")),
+        "cold": _grids(chapter.cold, chapter.cold.tables),
         "idle": _grids(chapter.idle, ("phases", "gaps")),
         "kernels": _grids(chapter.kernels, ("kernels",)),
         "findings": [_finding(f) for f in summary.payload["findings"]],
@@ -150,8 +150,8 @@ def _spoken(segments: Sequence[Segment]) -> str:
 def _finding(finding: dict[str, Any]) -> dict[str, Any]:
     said = {k: words.sentence(finding[k]) if finding[k] else "" for k in ("title", "why", "fix")}
     kernel = names.kernel(finding["kernel"], _NAME) if finding["kernel"] else ""
-    cost = {"cost": units.duration(finding["cost_ns"]), "share": units.share(finding["share"])}
-    return {**said, **cost, "kernel": kernel, "basis": finding["basis"], "whole": cards.whole_of(finding["code"])}
+    cost = {"cost": sentence.finding_cost(finding), "at": finding["window"]}
+    return {**said, **cost, "kernel": kernel, "basis": finding["basis"]}
 
 
 def _grids(result: Result, tables: Iterable[str]) -> list[Grid]:

@@ -28,6 +28,7 @@ _FLEXIBLE = 24  # a name shrinks to this before a column is dropped
 _SMALL = 0.001  # parts below this share of the bar are summed up in its legend
 _BLOCK, _INFERRED, _UNKNOWN = "█", "▓", "░"
 _LISTED = 12  # rows of the longer tables, if the user does not say how many
+_FINDINGS = 6  # what a page begins with; the rest is in the JSON
 
 
 class _Console(Console):
@@ -72,7 +73,8 @@ def render(result: Result, to: Console, *, every_row: bool = False) -> Renderabl
     if result.title == "summary":
         return _summary(result, to)
     limit = None if every_row else _LISTED
-    head = [Text(sentence.cold_line(result.payload["cold"]))] if "cold" in result.payload else []
+    told = "cold" in result.payload and not result.payload.get("of_kernels")
+    head = [Text(sentence.cold_line(result.payload["cold"]))] if told else []
     return Group(*head, *(part for name in result.tables for part in table(result, name, to, limit)))
 
 
@@ -81,7 +83,7 @@ def table(result: Result, name: str, to: Console, limit: int | None = None) -> l
     rows, view = result.tables[name], views.view(result, name)
     if not rows:
         return []
-    listed = rows if view.whole else rows[:limit]
+    listed = rows if view.whole or limit is None else rows[: min(limit, view.most)]
     told = columns.or_load(result)
     cells = {
         c: [columns.cell(c.key, row.get(c.key), or_load=told) for row in listed]
@@ -112,9 +114,9 @@ def _fit(cells: Mapping[columns.Column, list[str]], width: int) -> dict[columns.
     while sum(least.values()) + 2 * (len(least) - 1) > width and any(c.rank for c in least):
         del least[max(least, key=lambda c: c.rank)]
     spare = width - sum(least.values()) - 2 * (len(least) - 1)
-    for column, now in least.items():
-        grown = min(natural[column] - now, max(spare, 0))
-        least[column], spare = now + grown, spare - grown
+    for column in sorted(least, key=lambda c: c.key in columns.NAME_KEYS):  # words before names, which are cut well
+        grown = min(natural[column] - least[column], max(spare, 0))
+        least[column], spare = least[column] + grown, spare - grown
     return least
 
 
@@ -125,7 +127,7 @@ def _styled(column: columns.Column, text: str, row: Mapping[str, Any], width: in
     if column.key in (*columns.PHASE_KEYS, "purpose") and row.get(column.key):
         part = f"busy.{row[column.key]}" if column.key == "purpose" else row[column.key]
         return Text(text, style=colours.of_part(part))
-    if column.key == "advice":  # to be read to its end
+    if column.key in ("advice", "verdict"):  # to be read to its end
         return Text(text, no_wrap=False)
     return Text(names.short(text, width), style="dim" if text in {"inferred", units.UNKNOWN} else "")
 
@@ -226,14 +228,16 @@ def _requests(result: Result, to: Console) -> list[RenderableType]:
 
 def _findings(result: Result) -> list[RenderableType]:
     """The findings, largest cost first."""
-    found = result.payload["findings"][:6]
+    found = result.payload["findings"][:_FINDINGS]
     parts: list[RenderableType] = [Text("\nWhat to look at first", style="bold")] if found else []
     for number, f in enumerate(found, 1):
-        head = Text(f"{number}. {words.sentence(f['title'])}", style="bold")
-        head.append(f"  {units.duration(f['cost_ns'])}, {units.share(f['share'])}", style="not bold")
-        head.append(f"  {f['basis']}", style="not bold dim")
-        parts.append(head)
-        parts += [Padding(Text(words.sentence(f[k])), (0, 0, 0, 3)) for k in ("why", "fix") if f[k]]
+        parts.append(Text(f"{number}. {words.sentence(f['title'])}", style="bold"))
+        told = Text(sentence.finding_cost(f)).append(f"  {f['basis']}", style="dim")
+        told.append(f"  --window {f['window']}" if f["cost_ns"] else "", style="dim")
+        said = [Text(words.sentence(f[k])) for k in ("why", "fix") if f[k]]
+        parts += [Padding(line, (0, 0, 0, 3)) for line in (told, *said)]
+    if hidden := len(result.payload["findings"]) - _FINDINGS:
+        parts += [Text(f"… and {hidden} more: --format json", style="dim")] if hidden > 0 else []
     return parts
 
 

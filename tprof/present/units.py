@@ -7,6 +7,7 @@ from typing import Final
 UNKNOWN: Final = "–"  # not known, or does not apply: never a zero
 
 _TIME: Final = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
+_BARS: Final = "·▁▂▃▄▅▆▇█"
 _BYTES: Final = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 
 
@@ -44,6 +45,21 @@ def share(fraction: float | None) -> str:
 def count(number: int | None) -> str:
     """An integer in groups of three."""
     return UNKNOWN if number is None else f"{number:,}"
+
+
+def ratio(value: float) -> str:
+    """How many times something is another: `1.04 x`, `8,820 x`."""
+    return f"{_three_digits(value, whole=False)} x"
+
+
+def spark(counts: list[int]) -> str:
+    """Counts over time as one line of bars, the largest the highest; none is a dot.
+
+    >>> spark([0, 1, 8])
+    '·▁█'
+    """
+    most = max(counts, default=0)
+    return "".join(_BARS[-(-(len(_BARS) - 1) * n // most)] if n else _BARS[0] for n in counts)
 
 
 def rate(part: int, whole: int) -> str:

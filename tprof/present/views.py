@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tprof.present.autotune_views import AUTOTUNE_VIEWS
+from tprof.present.cold_views import COLD_VIEWS, PHASE_COLUMNS
 from tprof.present.columns import Column, View
+from tprof.present.compare_views import COMPARE_VIEWS
+from tprof.present.shape_views import SHAPE_VIEWS
 
 if TYPE_CHECKING:
     from tprof.analyze import Result
-
-_PHASES = (
-    Column("compile_ns", "compile", 1, sparse=True),
-    Column("cache_ns", "cache", 3, sparse=True),
-    Column("launcher_build_ns", "launcher", 2, sparse=True),
-    Column("module_load_ns", "load", 3, sparse=True),
-    Column("autotune_ns", "autotune", 1, sparse=True),
-    Column("graph_compile_ns", "graph", 2, sparse=True),
-    Column("graph_capture_ns", "capture", 3, sparse=True),
-    Column("init_ns", "init", 4, sparse=True),
-)
 
 _CHECKS = (
     Column("item", "what"),
@@ -28,6 +21,10 @@ _CHECKS = (
 )
 
 VIEWS: Final[dict[tuple[str, str], View]] = {
+    **AUTOTUNE_VIEWS,
+    **COLD_VIEWS,
+    **SHAPE_VIEWS,
+    **COMPARE_VIEWS,
     ("summary", "devices"): View(
         "Devices",
         "Span is from the first to the last device event; idle = span - busy. Lead and tail lie before and after it.",
@@ -64,7 +61,7 @@ VIEWS: Final[dict[tuple[str, str], View]] = {
             Column("disk_hits", "disk hits", 2),
             Column("module_loads", "module loads", 2),
             Column("candidates", "candidates"),
-            *_PHASES,
+            *PHASE_COLUMNS,
             Column("tuning_device_ns", "device tuning", 1),
             Column("basis", "basis", 1),
         ),
@@ -91,9 +88,11 @@ VIEWS: Final[dict[tuple[str, str], View]] = {
             Column("title", "finding"),
             Column("cost_ns", "cost"),
             Column("share", "share"),
+            Column("of", "of the"),
             Column("why", "why", 1),
             Column("fix", "what to do", 2),
             Column("basis", "basis", 1),
+            Column("window", "--window", 3),
         ),
     ),
     ("idle", "phases"): View(
@@ -124,76 +123,6 @@ VIEWS: Final[dict[tuple[str, str], View]] = {
             Column("basis", "basis", 1),
         ),
     ),
-    ("cold start", "phases"): View(
-        "Cold start by phase",
-        "Thread time inside the window; phases exclude each other on a thread.",
-        (
-            Column("phase", "phase"),
-            Column("total_ns", "time"),
-            Column("of_window_share", "of window"),
-            Column("spans", "stretches", 1),
-            Column("includes", "includes", 2, sparse=True),
-            Column("basis", "basis"),
-        ),
-    ),
-    ("cold start", "kernels"): View(
-        "Cold start by kernel",
-        "Time spent on behalf of a kernel; – is what no single kernel can be charged with.",
-        (
-            Column("kernel", "kernel"),
-            Column("cold_ns", "cold"),
-            *_PHASES,
-            Column("first_uses", "first uses", 3, sparse=True),
-            Column("candidates", "candidates", 2, sparse=True),
-            Column("tuning_device_ns", "device tuning", 3, sparse=True),
-            Column("basis", "basis", 3),
-        ),
-    ),
-    ("cold start", "candidates"): View(
-        "Candidates timed by autotuning",
-        "Wall: from the first to the last launch of its benchmark. Kernel and flush: device time, only tuning.",
-        (
-            Column("at_ns", "at"),
-            Column("kernel", "kernel"),
-            Column("config", "configuration", 1, sparse=True),
-            Column("wall_ns", "wall"),
-            Column("launches", "launches", 1),
-            Column("device_ns", "kernel time"),
-            Column("flush_ns", "flush", 1),
-            Column("repetitions", "timed", 2, sparse=True),
-            Column("median_ns", "measured", 1, sparse=True),
-            Column("winner", "chosen", 1, sparse=True),
-            Column("error", "failed because", 2, sparse=True),
-            Column("basis", "basis", 3),
-        ),
-    ),
-    ("cold start", "specializations"): View(
-        "Compiled variants",
-        "Why new: what differs from the most similar earlier variant of the same function.",
-        (
-            Column("at_ns", "at"),
-            Column("kernel", "kernel"),
-            Column("why", "why new"),
-            Column("cache_hit", "from disk", 1, sparse=True),
-            Column("registers", "registers", 3, sparse=True),
-            Column("spills", "spills", 3, sparse=True),
-            Column("binary_bytes", "binary", 4, sparse=True),
-            Column("source", "source", 5),
-        ),
-    ),
-    ("cold start", "first_uses"): View(
-        "First use of each compiled kernel",
-        "From the end of what the thread did before to the kernel's first launch.",
-        (
-            Column("at_ns", "at"),
-            Column("kernel", "kernel"),
-            Column("wall_ns", "wall"),
-            Column("cache_hit", "from disk", 2, sparse=True),
-            *_PHASES[:4],
-            Column("loads", "loads", 3, sparse=True),
-            Column("basis", "basis", 3),
-        ),
-    ),
     ("kernels", "kernels"): View(
         "Device time by kernel",
         "Summed over executions; the share is of all device time. Tuning: benchmark repetitions of an autotuner.",
@@ -221,7 +150,7 @@ VIEWS: Final[dict[tuple[str, str], View]] = {
             Column("wall_ns", "wall"),
             Column("cold_tax_ns", "cold tax"),
             Column("cold_exposed_ns", "exposed", 3),
-            *_PHASES,
+            *PHASE_COLUMNS,
             Column("launch_ns", "launch", 4, sparse=True),
             Column("sync_ns", "sync", 4, sparse=True),
             Column("memory_ns", "memory", 4, sparse=True),
@@ -229,8 +158,10 @@ VIEWS: Final[dict[tuple[str, str], View]] = {
             Column("framework_ns", "framework", 4, sparse=True),
             Column("host_ns", "host", 3, sparse=True),
             Column("unattributed_ns", "unattributed", 4, sparse=True),
-            Column("device_work_ns", "device work", 2),
+            Column("device_work_ns", "device work", 2, sparse=True),
             Column("device_tuning_ns", "device tuning", 3, sparse=True),
+            Column("cause", "cold by", 4, sparse=True),
+            Column("source", "source", 3, varied=True),
             Column("basis", "basis", 3),
         ),
     ),
@@ -249,6 +180,20 @@ VIEWS: Final[dict[tuple[str, str], View]] = {
             Column("events", "events", 2),
             Column("warnings", "warnings", 2),
         ),
+    ),
+    ("cache", "entries"): View(
+        "Kept traces",
+        "Opened instead of the source as long as it has not changed. The least recently used go first.",
+        (
+            Column("source", "source"),
+            Column("kept_bytes", "kept"),
+            Column("used_utc", "last used (UTC)", 1),
+        ),
+    ),
+    ("cache", "total"): View(
+        "In all",
+        "TPROF_CACHE_DIR names the folder, TPROF_CACHE_SIZE the limit.",
+        (Column("folder", "folder"), Column("kept_bytes", "kept"), Column("limit_bytes", "limit")),
     ),
     ("doctor", "checks"): View(
         "This installation",

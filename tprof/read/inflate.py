@@ -27,7 +27,8 @@ except ImportError:
     pass
 
 GZIP_MAGIC: Final = b"\x1f\x8b"
-READ_BYTES: Final = 1 << 15
+READ_BYTES: Final = 1 << 15  # of a packed file: little is inflated again where it is damaged
+PLAIN_BYTES: Final = 1 << 20
 _GZIP_WINDOW: Final = 31  # zlib's window bits for "expect a gzip header"
 
 
@@ -71,7 +72,7 @@ class Source:
             with self.path.open("rb") as file:
                 packed = file.read(2) == GZIP_MAGIC
                 file.seek(0)
-                for piece in self._gzip(file) if packed else self._chunks(file):
+                for piece in self._gzip(file) if packed else self._chunks(file, PLAIN_BYTES):
                     self.inflated += len(piece)
                     yield piece
         except OSError as error:
@@ -81,8 +82,8 @@ class Source:
         """Bytes that the whole file will inflate to, as far as what was read tells."""
         return self.inflated * self._size // max(self._read, 1)
 
-    def _chunks(self, file: BinaryIO) -> Iterator[bytes]:
-        while data := file.read(READ_BYTES):
+    def _chunks(self, file: BinaryIO, size: int = READ_BYTES) -> Iterator[bytes]:
+        while data := file.read(size):
             self._read += len(data)
             if self._progress:
                 self._progress(self._read, self._size)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tprof import model
 from tprof.read import nsight_schema as ns
-from tprof.read.nsight_rows import Reading, numbers, pids, tids
+from tprof.read.nsight_rows import Reading, distinct, numbers, pids, tids
 from tprof.read.nsight_strings import Labels, concat, constant, flat
 
 if TYPE_CHECKING:
@@ -87,7 +87,10 @@ def assemble(parts: Sequence[HostRows]) -> tuple[pa.Table, np.ndarray]:
     start, end = (np.concatenate([getattr(p, n) for p in parts]) for n in ("start", "end"))
     order = np.lexsort((-end, start))
     gtid = np.concatenate([p.gtid for p in parts])[order]
-    threads, thread = np.unique(gtid, return_inverse=True)
+    group, keys = distinct(gtid)
+    found = np.array([key for (key,) in keys], np.int64)
+    threads = np.sort(found)
+    thread = np.searchsorted(threads, found)[group]
     columns = {
         "start_ns": start[order],
         "end_ns": end[order],

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # Of the export's own settings and of the machine: what helps to judge a trace and names nobody.
-_EXPORT = {
+EXPORT_KEYS = {
     "EXPORT_PRODUCT_NAME": "product",
     "EXPORT_PRODUCT_VERSION": "version",
     "EXPORT_SCHEMA_VERSION": "schema",
@@ -26,7 +26,7 @@ _EXPORT = {
     "EXPORT_PARAM_TIME_NORMALIZE": "time_normalize",
     "EXPORT_PARAM_TIME_SHIFT": "time_shift",
 }
-_SYSTEM = {
+SYSTEM_KEYS = {
     "CpuCores": "cpu_cores",
     "CudaDriverVersion": "cuda_driver",
     "KernelVersion": "kernel",
@@ -37,7 +37,7 @@ _SYSTEM = {
 def producer(reading: Reading) -> dict[str, object]:
     """Product, version, schema, machine and GPUs; what the export does not tell is absent."""
     pairs = {**_pairs(reading, *ns.EXPORT_META), **_pairs(reading, ns.SYSTEM)}
-    about: dict[str, object] = {word: pairs[key] for key, word in (_EXPORT | _SYSTEM).items() if pairs.get(key)}
+    about: dict[str, object] = {word: pairs[key] for key, word in (EXPORT_KEYS | SYSTEM_KEYS).items() if pairs.get(key)}
     if duration := _scalar(reading, ns.DETAILS, "duration"):
         about["duration_ns"] = duration
     if gpus := _gpus(reading):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tprof.events import Note
+from tprof.model import first_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,7 +104,7 @@ def distinct(*columns: np.ndarray) -> tuple[np.ndarray, list[tuple[int, ...]]]:
         encoded = pa.array(column).dictionary_encode()
         group = group * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy()
         group = pa.array(group).dictionary_encode().indices.to_numpy().astype(np.int64)
-    first = np.unique(group, return_index=True)[1]
+    first = first_rows(group)
     return group, list(zip(*(c[first].tolist() for c in columns), strict=True))
 
 

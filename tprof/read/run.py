@@ -92,24 +92,46 @@ def _trace(journal: Journal, said: dict[str, Any], source: str, epoch: tuple[int
     return Trace(
         host=host,
         device=table("device"),
-        processes=_processes(journal),
+        processes=_processes(journal, said),
         threads=tables.threads(),
         devices=table("devices"),
         sources=_sources(name, process, host.num_rows, journal.cut_lines, epoch[0]),
-        candidates=tables.candidates(),
-        compiles=tables.compiles(),
-        specializations=tables.specializations(),
-        shapes=tables.shapes(),
+        **tables.cold(),
+        shape_keys=tables.shapes(),
         epoch_ns=epoch[0],
         epoch_error_ns=epoch[1],
         notes=_notes(journal, tables, cut, name),
-        meta={"versions": process.get("versions", said.get("versions", {})), "settings": said.get("settings", {})},
+        meta=_meta(journal, said),
     )
 
 
-def _processes(journal: Journal) -> Any:
+def _meta(journal: Journal, said: dict[str, Any]) -> dict[str, object]:
+    """Versions, settings, and the GPUs under the names that every reader gives them."""
+    seen = [d for record in journal.records.get("devices", [])[:1] for d in record.get("devices", [])]
+    gpus = [
+        {"name": d.get("name"), "major": d["capability"] // 10, "minor": d["capability"] % 10}
+        for d in seen
+        if d.get("capability")
+    ]
+    return {
+        "versions": journal.process.get("versions", said.get("versions", {})),
+        "settings": said.get("settings", {}),
+        "gpus": gpus,
+    }
+
+
+def _processes(journal: Journal, run: dict[str, Any]) -> Any:
     said = journal.process
-    columns = {"host": said.get("host", ""), "pid": journal.pid, "name": said.get("program"), "rank": said.get("rank")}
+    columns = {
+        "host": said.get("host", ""),
+        "pid": journal.pid,
+        "name": said.get("program"),
+        "rank": said.get("rank"),
+        "parent_pid": said.get("worker_of") or said.get("ppid"),
+        "start_ns": said.get("started_ns"),
+        "versions": json.dumps(said.get("versions", {})),
+        "environment": json.dumps(run.get("environment", {})),
+    }
     return table("processes", columns, 1)
 
 

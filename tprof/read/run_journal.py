@@ -95,6 +95,7 @@ def _take(journal: Journal, record: Record) -> None:
         journal.spans[span.id] = span
     elif kind == "end":
         span = journal.spans[record["id"]]
+        span.start = int(record.get("began_ns", span.start))
         span.end, span.ok, span.error = int(record["t_ns"]), bool(record["ok"]), record.get("error")
         span.attrs |= record.get("attrs", {})
     else:

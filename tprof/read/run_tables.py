@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
 from tprof.model import labels, nullable, table
+from tprof.read.run_cold import ColdRows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tprof.read.run_journal import Journal, Record, Span
 
 _KIND: Final = {"request": "request", "serve": "serve"}  # other spans without a phase are user ranges
 _ABOUT: Final = ("jit", "load", "autotune", "candidate")  # spans whose name is a kernel's
-_MS: Final = 1_000_000
+_SAYING: Final = ("mark", "recompile", "graph_cache", "selection")  # records of an instant on a thread
 
 
 class Tables:
@@ -41,14 +40,21 @@ class Tables:
     @cached_property
     def _tids(self) -> list[int]:
         named = [r["tid"] for r in self._journal.records.get("thread", [])]
-        used = [*named, *(s.tid for s in self._spans), *np.unique(self._launches["tid"]).tolist()]
+        said = [r["tid"] for kind in _SAYING for r in self._journal.records.get(kind, [])]
+        used = [*named, *(s.tid for s in self._spans), *np.unique(self._launches["tid"]).tolist(), *said]
         return list(dict.fromkeys(used))
 
     def threads(self) -> pa.Table:
         """One row per thread that did anything."""
         names = {r["tid"]: r.get("name") for r in self._journal.records.get("thread", [])}
         host, pid = self._journal.process.get("host", ""), self._journal.pid
-        columns = {"host": host, "pid": pid, "tid": self._tids, "name": [names.get(t) for t in self._tids]}
+        columns = {
+            "host": host,
+            "pid": pid,
+            "tid": self._tids,
+            "name": [names.get(t) for t in self._tids],
+            "process": 0,
+        }
         return table("threads", columns, len(self._tids))
 
     def host(self) -> pa.Table:
@@ -121,108 +127,21 @@ class Tables:
             s["id"]: (kernels.get(s.get("kernel"), "?"), shape_text(s)) for s in self._journal.records.get("shape", [])
         }
 
-    # ---- what is known of kernels, candidates and shapes
+    # ---- what is known of kernels, searches and shapes
 
-    def specializations(self) -> pa.Table:
-        """One row per compiled variant that was asked for."""
-        rows = [self._specialization(s) for s in self._journal.records.get("specialization", [])]
-        return _rows("specializations", rows)
-
-    def _specialization(self, said: Record) -> Record:
-        jit = self._journal.spans.get(said.get("span", 0))
-        kernel = self._kernels.get(jit.attrs.get("kernel")) if jit else None
-        load = self._loads.get(kernel["id"]) if kernel else None
-        changes = said.get("differs", {}).get("changes")
-        return {
-            "pid": self._journal.pid,
-            "function": said["function"],
-            "kernel": kernel["name"] if kernel else None,
-            "start_ns": jit.start if jit else None,
-            "file": said.get("file"),
-            "line": said.get("line"),
-            "hash": kernel["hash"] if kernel else None,
-            "arguments": json.dumps(said.get("arguments")),
-            "options": json.dumps(said.get("options")),
-            "changes": json.dumps(changes) if changes else None,
-            "cache_hit": jit.attrs.get("cache_hit") if jit else None,
-            "registers": load.attrs.get("registers") if load else None,
-            "spills": load.attrs.get("spills") if load else None,
-            "shared_bytes": kernel.get("shared_bytes") if kernel else None,
-            "binary_bytes": kernel.get("binary_bytes") if kernel else None,
+    def cold(self) -> dict[str, pa.Table]:
+        """Tables of what was cold, by their names."""
+        launched = np.bincount(np.maximum(self._launches["span"], 0), minlength=1)
+        thread = {tid: i for i, tid in enumerate(self._tids)}
+        rows = ColdRows(self._journal, self._spans, thread, launched)
+        made = {
+            "candidates": rows.candidates(),
+            "compiles": rows.compiles(),
+            "specializations": rows.specializations(),
+            "graph_events": rows.graph_events(),
+            "startup": rows.startup(),
         }
-
-    @cached_property
-    def _kernels(self) -> dict[Any, Record]:
-        return {k["id"]: k for k in self._journal.records.get("kernel", [])}
-
-    @cached_property
-    def _loads(self) -> dict[Any, Span]:
-        """First load of each kernel."""
-        return {s.attrs.get("kernel"): s for s in reversed(self._spans) if s.kind == "load"}
-
-    @cached_property
-    def _timed(self) -> list[Span]:
-        return [s for s in self._spans if s.kind == "candidate"]
-
-    def candidates(self) -> pa.Table:
-        """One row per candidate that was timed, failed ones included."""
-        launched = np.bincount(np.maximum(self._launches["span"], 0)) if len(self._launches["span"]) else np.zeros(1)
-        return _rows("candidates", [self._candidate(s, launched) for s in self._timed])
-
-    def _candidate(self, span: Span, launched: np.ndarray) -> Record:
-        times = span.attrs.get("timings_ms")
-        search = next((s for s in self._around(span) if s.kind == "autotune"), None)
-        won = bool(search and search.attrs.get("config") and search.attrs["config"] == span.attrs.get("config"))
-        return {
-            "start_ns": span.start,
-            "end_ns": self._end(span),
-            "thread": self._tids.index(span.tid),
-            "kernel": span.name,
-            "config": span.attrs.get("text") or json.dumps(span.attrs.get("config")),
-            "basis": "recorded",
-            "launches": int(launched[span.id]) if span.id < len(launched) else 0,
-            "graph_compile": False,
-            "median_ns": round(times[0] * _MS) if times and np.isfinite(times[0]) else None,
-            "winner": won,
-            "error": span.attrs.get("failed") or span.error,
-        }
-
-    def _around(self, span: Span) -> Iterator[Span]:
-        """Spans around a span, nearest first."""
-        above = self._journal.spans.get(span.parent)
-        while above is not None:
-            yield above
-            above = self._journal.spans.get(above.parent)
-
-    def compiles(self) -> pa.Table:
-        """One row per first use of a compiled variant: its compile or lookup, and the load that followed."""
-        return _rows("compiles", [self._compile(s) for s in self._spans if s.kind == "jit"])
-
-    def _compile(self, jit: Span) -> Record:
-        load = self._loads.get(jit.attrs.get("kernel"))
-        load = load if load and load.start >= jit.start else None
-        cache = self._inside(jit, "cache")
-        build = self._inside(load, "launcher_build") if load else 0
-        place = {s.id: i for i, s in enumerate(self._timed)}
-        return {
-            "start_ns": jit.start,
-            "end_ns": self._end(load or jit),
-            "thread": self._tids.index(jit.tid),
-            "kernel": jit.name,
-            "basis": "recorded",
-            "cache_hit": jit.attrs.get("cache_hit"),
-            "graph_compile": False,
-            "candidate": next((place[s.id] for s in self._around(jit) if s.id in place), None),
-            "loads": 1 if load else 0,
-            "compile_ns": self._end(jit) - jit.start - cache,
-            "cache_ns": cache,
-            "launcher_build_ns": build,
-            "module_load_ns": self._end(load) - load.start - build if load else 0,
-        }
-
-    def _inside(self, span: Span, kind: str) -> int:
-        """Summed time of the spans of a kind right inside a span, ns."""
-        return sum(self._end(s) - s.start for s in self._spans if s.parent == span.id and s.kind == kind)
+        return {name: _rows(name, found) for name, found in made.items()}
 
     def shapes(self) -> pa.Table:
         """One row per shape key, with its launches."""
@@ -235,7 +154,7 @@ class Tables:
              "launches": int(count[i]), "cold_launches": int(cold_count[i])}
             for i, (kernel, key) in self._shape_names.items()
         ]  # fmt: skip
-        return _rows("shapes", rows)
+        return _rows("shape_keys", rows)
 
 
 def shape_text(said: Record) -> str:

@@ -25,6 +25,7 @@ DEVICE_FIELDS: Final = (
 )  # fmt: skip
 
 
+_MERGED: Final = 64  # parts of a column, of some 70 KB each
 _PHASE: Final = attrgetter("ph")
 K = TypeVar("K")
 Texts = tuple[bytes, bytes, bytes]
@@ -86,7 +87,10 @@ class Columns:
     def put(self, **columns: np.ndarray) -> None:
         """Append one part to each of some columns."""
         for name, column in columns.items():
-            self._parts.setdefault(name, []).append(column)
+            parts = self._parts.setdefault(name, [])
+            parts.append(column)
+            if len(parts) % _MERGED == 0:  # few large pieces: memory that can be given back, or lie in a file
+                parts[-_MERGED:] = [np.concatenate(parts[-_MERGED:])]
 
     def _complete(self, events: list[Event]) -> list[Event]:
         """The complete events of a block; the others are counted, and what names something is kept."""

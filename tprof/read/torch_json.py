@@ -90,7 +90,7 @@ def _producer(parts: Parts) -> str:
     return "torch_npu" if parts.platform == "Ascend" else "torch.profiler"
 
 
-_META: Final = (
+KNOWN_FIELDS: Final = (
     "schemaVersion", "deviceProperties", "distributedInfo", "trace_id", "record_shapes", "with_stack", "with_flops",
     "with_modules", "profile_memory", "cuda_driver_version", "cuda_runtime_version", "cupti_version",
     "hip_driver_version", "hip_runtime_version", "roctracer_version", "displayTimeUnit", "traceName",
@@ -100,4 +100,12 @@ _META: Final = (
 
 def _meta(said: dict[str, Any], parts: Parts) -> dict[str, object]:
     """What is known to be harmless; users and schedulers write names and command lines into traces as well."""
-    return {**{key: said[key] for key in _META if key in said}, "platform": parts.platform}
+    return {**{key: said[key] for key in KNOWN_FIELDS if key in said}, "platform": parts.platform, "gpus": _gpus(said)}
+
+
+def _gpus(said: dict[str, Any]) -> list[dict[str, object]]:
+    """The device properties under the names that every reader gives them."""
+    words = {"name": "name", "numSms": "sm_count", "computeMajor": "major", "computeMinor": "minor"}
+    known = said.get("deviceProperties")
+    seen = [p for p in known if isinstance(p, dict)] if isinstance(known, list) else []
+    return [{word: p[key] for key, word in words.items() if key in p} for p in seen]

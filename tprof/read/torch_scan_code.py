@@ -7,14 +7,16 @@ more); this way it is 0.03 s, so that the scanner pays for files a tenth as larg
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import sys
 from contextlib import suppress
-from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from tprof.read import cache
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +35,7 @@ def can_compile() -> bool:
 
 def folder() -> Path:
     """Where compiled code is kept."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("TPROF_CACHE_DIR") or Path(base) / "tprof") / "machine-code"
+    return cache.folder() / "machine-code"
 
 
 def may_be_compiled() -> bool:
@@ -42,7 +43,7 @@ def may_be_compiled() -> bool:
     return any(folder().glob("scan-*.o"))
 
 
-@cache
+@functools.cache
 def load(*, compile_it: bool) -> Scan | None:
     """The scanner's function `scan`; None if it is not compiled yet and need not be.
 

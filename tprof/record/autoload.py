@@ -6,14 +6,21 @@ import os
 import sys
 from typing import Final
 
-from tprof.record import api, guard, support
+from tprof.record import api, guard, startup, support
+from tprof.record import session as live
 from tprof.record.settings import resolve
 
 VARIABLE: Final = "TPROF_RECORD"  # holds the run directory in every process beneath `tprof record`
 
 
-def imported(name: str) -> bool:
-    """The process has imported `name`: triton, torch or tprof.record. True if it may not be recorded here."""
+def imported(name: str, imports: list[tuple[str, int, int]]) -> bool:
+    """The process has imported `name`: triton, torch or tprof.record. True if it may not be recorded here.
+
+    Args:
+        name: of the module.
+        imports: what `startup.imports` holds, which goes on growing.
+    """
+    startup.imports = imports
     refusal = guard.call("autoload", support.refusal)
     if refusal:
         guard.warn("refused", refusal)
@@ -29,6 +36,8 @@ def _imported(name: str) -> None:
         _end_with_multiprocessing()
     if name == "triton":
         api.triton_imported()
+    if live.active is not None:
+        startup.write(live.active)
 
 
 _begun: Final[list[str]] = []

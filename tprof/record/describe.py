@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record.journal import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from types import FrameType
 
 MAX_ARGUMENTS: Final = 64
+MAX_FRAMES: Final = 100
+STACK: Final = 3  # frames of the program that are named
+NOT_THE_USER: Final = frozenset({
+    "triton", "torch", "tprof", "contextlib", "functools", "threading", "concurrent", "importlib",
+})  # fmt: skip
 OPTIONS: Final = (
     "num_warps", "num_ctas", "num_stages", "maxnreg", "cluster_dims", "enable_fp_fusion", "launch_cooperative_grid",
     "launch_pdl", "warp_size", "debug", "sanitize_overflow", "ir_override",
@@ -48,7 +56,42 @@ def kernel(compiled: Any) -> dict[str, Any]:
         "shared_bytes": getattr(metadata, "shared", None),
         "target": {name: plain(getattr(target, name, None)) for name in ("backend", "arch", "warp_size")},
         "binary_bytes": len(binary) if isinstance(binary, bytes) else None,
+        "key_parts": key_parts(source, target),
     }
+
+
+def key_parts(source: Any, target: Any) -> dict[str, Any]:
+    """What Triton's disk cache made the kernel's key of, besides the variant itself.
+
+    Empty in a process that has not looked for a kernel on disk yet, as one has whose kernels come from compile workers:
+    Triton's hash of itself takes up to a second, and asking the assembler for its version starts a process.
+    """
+    from triton.compiler import compiler  # noqa: PLC0415 - a kernel is there, so Triton is
+
+    runtime = sys.modules.get("triton.runtime.cache")
+    triton_key = getattr(compiler, "triton_key", None) or getattr(runtime, "triton_key", None)
+    if triton_key is None or not hasattr(triton_key, "cache_info") or not triton_key.cache_info().currsize:
+        return {}
+    return {
+        "source": getattr(getattr(source, "fn", None), "cache_key", None),
+        "triton": hashlib.sha256(str(triton_key()).encode()).hexdigest(),
+        "backend": str(compiler.make_backend(target).hash()),
+        "environment": plain(compiler.get_cache_invalidating_env_vars()),
+    }
+
+
+def caller() -> list[str]:
+    """Where the user's program asked for what is going on: up to three frames, innermost first, as `file:line name`."""
+    found: list[str] = []
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the only way to look without building a whole traceback
+    for _ in range(MAX_FRAMES):
+        if frame is None or len(found) == STACK:
+            break
+        code, module = frame.f_code, str(frame.f_globals.get("__name__", ""))
+        if module.partition(".")[0] not in NOT_THE_USER:
+            found.append(f"{code.co_filename}:{frame.f_lineno} {code.co_qualname}")
+        frame = frame.f_back
+    return found
 
 
 def constants(source: Any) -> dict[str, Any]:
@@ -162,31 +205,3 @@ def _hints(attrs: Any, names: list[str]) -> Iterable[tuple[str, list[str]]]:
         for index in indices:
             by_name.setdefault(_named((index,), names), []).append(f"{hint}={constants_of.get(hint, '')}")
     yield from by_name.items()
-
-
-def nearest(row: dict[str, Any], earlier: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """How `row` differs from the earlier specialization that it shares most with (the latest of equals)."""
-    differences = [(other["id"], _changes(other, row)) for other in earlier]
-    best_id, changes = min(reversed(differences), key=lambda d: len(d[1]))
-    return {"from": best_id, "changes": changes}
-
-
-def _changes(before: dict[str, Any], after: dict[str, Any]) -> list[dict[str, Any]]:
-    old, new = _flat(before), _flat(after)
-    return [
-        {"name": name, "before": old.get(name), "after": new.get(name)}
-        for name in dict.fromkeys([*new, *old])
-        if old.get(name) != new.get(name)
-    ]
-
-
-def _flat(row: dict[str, Any]) -> dict[str, str]:
-    """Argument -> one text, option -> one text."""
-    arguments_of = {a["name"]: _text(a) for a in row["arguments"]}
-    return arguments_of | {f"option {name}": str(value) for name, value in row["options"].items()}
-
-
-def _text(item: dict[str, Any]) -> str:
-    if "value" in item:
-        return f"constant {item['value']}"
-    return ", ".join([str(item["type"]), *item["hints"]])

@@ -7,7 +7,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 from weakref import WeakValueDictionary
 
-from tprof.record import clock, guard, spans
+from tprof.record import clock, guard, spans, startup
 from tprof.record import session as live
 from tprof.record.spans import Span
 from tprof.record.threads import local
@@ -176,6 +176,7 @@ def ready() -> None:
     session = live.active
     if session is not None:
         session.journal.add({"type": "mark", "name": "ready", "tid": local.state.tid, "t_ns": clock.now()})
+        guard.call("startup", startup.write, session)
 
 
 def _reset(variable: ContextVar[int], token: Token[int] | None) -> None:

@@ -9,7 +9,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from tprof.record import beacons, clock, guard, rundir, spans, usr1
+from tprof.record import beacons, clock, guard, rundir, spans, startup, usr1
 from tprof.record.journal import Journal, LaunchFile
 from tprof.record.nvtx import Ranges
 from tprof.record.tables import Tables
@@ -68,6 +68,7 @@ class Session:
             "type": "process", "format_version": rundir.FORMAT_VERSION, "pid": self.pid, "ppid": os.getppid(),
             "host": socket.gethostname(), "program": rundir.program(), "launches": f"{self.stem}.launches",
             "forked_from": forked_from, "worker_of": worker_of, "versions": rundir.versions(), **ranks,
+            "started_ns": guard.call("startup", startup.started_ns),
             **clock.pair()._asdict(),
         }  # fmt: skip
 
@@ -151,6 +152,7 @@ class Session:
         self.stop()
         if self.listener is not None:
             guard.call("signal", self.listener.close)
+        guard.call("startup", startup.write, self)
         launches = self.launches
         lost = {"launches": launches.file.lost, "records": self.journal.file.lost}
         written = launches.rows - launches.file.lost

@@ -33,13 +33,14 @@ class Span:
     """An open span."""
 
     __slots__ = (
-        "attrs", "error", "handled", "hit", "id", "kind", "last_ns", "name", "open_ended", "parent", "pushed",
+        "attrs", "began_ns", "error", "handled", "hit", "id", "kind", "last_ns", "name", "open_ended", "parent", "pushed",
         "session", "state",
     )  # fmt: skip
 
     def __init__(self, session: Session, state: ThreadState, kind: str, name: str) -> None:
         self.session, self.state, self.kind, self.name, self.id = session, state, kind, name, new_id()
         self.parent = state.stack[-1].id if state.stack else range_id.get() or request_id.get()
+        self.began_ns = 0  # when the work began: after the begin line was on disk
         self.error = ""  # of a child: Triton swallows what a candidate fails with
         self.last_ns = 0  # when the last child ended
         self.pushed = False
@@ -61,6 +62,7 @@ def begin(session: Session, kind: str, name: str, attrs: dict[str, Any], payload
     session.journal.add_now(begin_record(span, attrs))
     span.pushed = session.nvtx.push(PHASES[kind] or kind, f"{kind}:{name}", payload or span.id)
     state.stack.append(span)
+    span.began_ns = now()
     return span
 
 
@@ -107,6 +109,8 @@ def _finish(span: Span, t_ns: int, attrs: dict[str, Any], error: BaseException |
 def end_record(span: Span, t_ns: int, attrs: dict[str, Any], error: str) -> dict[str, Any]:
     """The end line of a span."""
     record: dict[str, Any] = {"type": "end", "id": span.id, "t_ns": t_ns, "ok": not error}
+    if span.began_ns:
+        record["began_ns"] = min(span.began_ns, t_ns)
     if error:
         record["error"] = error
     return {**record, "attrs": attrs} if attrs else record

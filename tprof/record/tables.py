@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections import deque
 from itertools import count
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tprof.record import describe
 from tprof.record.clock import now
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tprof.record.session import Session
-
-REMEMBERED: Final = 64  # specializations per function that a new one is compared with
 
 
 class ShapeKey:
@@ -56,7 +53,6 @@ class Tables:
         self.kernels: dict[int, Kernel] = {}  # by id() of the CompiledKernel; emptied as kernels die
         self.runners: dict[int, Any] = {}  # the same of Inductor's CachingAutotuners (inductor_launch.Runner)
         self._hashes: dict[str, int] = {}  # ids of kernels by their hash
-        self._functions: dict[str, deque[dict[str, Any]]] = {}
         self._next = {table: count(1).__next__ for table in ("kernel", "shape", "specialization")}
 
     def kernel(self, kernel: Any, args: tuple[Any, ...] | None = None) -> Kernel:
@@ -120,15 +116,9 @@ class Tables:
         return shape
 
     def specialization(self, function: Any, facts: dict[str, Any], span: int) -> int:
-        """Write a specialization of a function, and how it differs from the nearest earlier one."""
-        row = {**describe.function(function), **facts}
-        with self._lock:
-            earlier = self._functions.setdefault(row["function"], deque(maxlen=REMEMBERED))
-            row_id = self._next["specialization"]()
-            record = {"type": "specialization", "id": row_id, "span": span, **row}
-            if earlier:
-                record["differs"] = describe.nearest(row, earlier)
-            earlier.append({**row, "id": row_id})
+        """Write a specialization of a function."""
+        row_id = self._next["specialization"]()
+        record = {"type": "specialization", "id": row_id, "span": span, **describe.function(function), **facts}
         self._session.journal.add(record)
         return row_id
 

@@ -70,7 +70,7 @@ def _in_memory(function: Any, bound: dict[str, Any]) -> Any:
 
 def _new(function: Any) -> tuple[str, dict[str, Any]]:
     _ensure_source(function)
-    return str(function.fn.__name__), {}
+    return str(function.fn.__name__), {"caller": describe.caller()}
 
 
 def _specialize(session: Session, cold: Cold, function: Any, bound: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tprof.record import guard, spans
+from tprof.record import describe, guard, spans
 from tprof.record import session as live
 from tprof.record.spans import Cold, Span
 from tprof.record.threads import ThreadState, local
@@ -46,7 +46,8 @@ def _open_search(session: Session, tuner: Any) -> None:
         close_search(state)  # one that an exception ended
     if any(other is tuner for other, _, _ in state.tuning):
         return
-    attrs = {"configs": len(tuner.configs), "key_names": [str(key) for key in tuner.keys]}
+    names = [str(key) for key in tuner.keys]
+    attrs = {"configs": len(tuner.configs), "key_names": names, "caller": describe.caller()}
     span = spans.begin(session, "autotune", name_of(tuner), attrs)
     session.search_closer = close_search
     state.tuning.append((tuner, span, set(tuner.cache)))

@@ -82,7 +82,7 @@ class Utils:
         if driver.fail_load is not None and driver.fail_load(name):
             raise RuntimeError("Triton Error [CUDA]: device kernel image is invalid (stub)")
         used = resources(kernel)
-        registers, spills = used.get("REG", 32), used.get("LOCAL", 0) // 4
+        registers, spills = used.get("REG", 32), (used.get("STACK", 0) + used.get("LOCAL", 0)) // 4
         module = next(self._handles)
         driver.loads.append(Load(name, module, len(kernel), shared, device, registers, spills, time.perf_counter_ns()))
         driver.names[module + 1] = name

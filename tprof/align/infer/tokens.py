@@ -14,7 +14,7 @@ import numpy as np
 from tprof.align.calls import ALLOC, INIT, NOT_A_CALL, OTHER, call_classes
 from tprof.align.paths import FILL, kernel_path
 from tprof.intervals import NONE
-from tprof.model import Trace, codes, int3, ints, refine
+from tprof.model import Trace, codes, first_rows, int3, ints, refine
 
 SMALL_COPY = 64  # bytes; a constant that a compiler copies to the device while it traces
 FLUSH_BLOCKS = 256  # a fill of fewer blocks cannot flush a cache: it resets a counter or a small buffer
@@ -69,7 +69,7 @@ def device_ops(trace: Trace) -> tuple[Ops, np.ndarray]:
         *int3(device, "grid").T,
     ):
         key = refine(key, part)
-    op, first = key, np.unique(key, return_index=True)[1]
+    op, first = key, first_rows(key)
     named = [names[i] for i in name[first]]
     is_kernel = np.isin(kind[first], [i for i, k in enumerate(kinds) if k in _KERNEL_CODE])
     path = np.array([kernel_path(n) for n in named], object)

@@ -1,13 +1,14 @@
 """Runs in every Python process beneath `tprof record`, before the program: waits for Triton, then records.
 
-It imports nothing, so that a process that never imports Triton pays well below a millisecond. Python 3.7 and newer must
-be able to read it; only 3.11 and newer are recorded.
+It imports nothing that is not built in, so that a process that never imports Triton pays well below a millisecond.
+Python 3.7 and newer must be able to read it; only 3.11 and newer are recorded.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from time import perf_counter_ns as now
 
 TYPE_CHECKING = False  # as of `typing`, which costs more than all of this; so does `pathlib`
 if TYPE_CHECKING:
@@ -16,10 +17,14 @@ if TYPE_CHECKING:
 HERE = os.path.dirname(__file__)  # noqa: PTH120 - the very text of the entry of sys.path
 PACKAGE = os.path.dirname(os.path.dirname(HERE))  # noqa: PTH120 - the folder `tprof`
 OLDEST = (3, 11)
+LEAST, MOST = 1_000_000, 200  # shorter imports, ns, are not listed; nor are more than so many
 
 
 class Watcher:
     """On `sys.meta_path`: finds nothing itself, and begins to record right after a module of `wanted` was imported.
+
+    It times those imports, and every other that is made by no module that is being imported, in `imports`: (module,
+    begin, end), ns. After the last of `wanted` it goes on for `MOST` of them.
 
     `tprof.record.imports` has its like. It stands here again because this file must run before tprof can be found, in
     Pythons too old for it, and may import nothing that a process without Triton would pay for.
@@ -27,37 +32,53 @@ class Watcher:
 
     def __init__(self, wanted: set[str]) -> None:
         self.wanted = wanted
+        self.imports: list[tuple[str, int, int]] = [("", now(), now())]  # without a name: this file runs
+        self.within = False  # an import that is timed
+        self.left = MOST
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         """What the other finders find; Python then runs the module, and after it `_imported`."""
-        if name not in self.wanted:
+        if name not in self.wanted and (self.within or path is not None):
             return None
         others = [getattr(finder, "find_spec", None) for finder in sys.meta_path if finder is not self]
         found = (find(name, path, target) for find in others if find is not None)
         spec = next((spec for spec in found if spec is not None), None)
-        if spec is not None and hasattr(spec.loader, "exec_module"):
-            self._after(spec.loader, name)
+        loader = getattr(spec, "loader", None)
+        if hasattr(loader, "exec_module") and isinstance(getattr(loader, "__dict__", None), dict):
+            self._time(loader, name)
         return spec
 
-    def _after(self, loader: Any, name: str) -> None:
+    def _time(self, loader: Any, name: str) -> None:
         """Have the loader call us once; afterwards it is as it was."""
         run = loader.exec_module
 
         def exec_module(module: Any) -> None:
             loader.__dict__.pop("exec_module", None)
-            run(module)
-            self._imported(name)
+            outermost, self.within, start = not self.within, True, now()
+            try:
+                run(module)
+            finally:
+                self.within = not outermost
+            self._timed(name, start)
 
         loader.__dict__["exec_module"] = exec_module
+
+    def _timed(self, name: str, start: int) -> None:
+        end = now()
+        if name in self.wanted or end - start >= LEAST:
+            self.imports.append((name, start, end))
+            self.left -= 1
+        if name in self.wanted:
+            self._imported(name)
+        elif not self.wanted and not self.left and self in sys.meta_path:
+            sys.meta_path.remove(self)
 
     def _imported(self, name: str) -> None:
         self.wanted.discard(name)
         if name == "triton" or not self.wanted:  # all else only makes the recording begin sooner
             self.wanted.clear()
-            if self in sys.meta_path:
-                sys.meta_path.remove(self)
         autoload = import_tprof("tprof.record.autoload")
-        if autoload is not None and autoload.imported(name):
+        if autoload is not None and autoload.imported(name, self.imports):
             say("refused")
 
 

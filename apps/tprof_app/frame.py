@@ -1,0 +1,89 @@
+"""What is around every page: navigation, the recording's picker, and what is shown where there is nothing to show."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+import streamlit as st
+
+from tprof.errors import TprofError, UsageError
+from tprof_app import picker, state
+from tprof_app.recording import opened
+from tprof_app.sources import chosen, without_folder
+from tprof_app.state import State
+from tprof_app.text import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from streamlit.navigation.page import StreamlitPage
+
+    from tprof_app.served import Served
+
+# Title, module of `tprof_app.screens` (its function `page(recording, state)` draws the page), icon.
+PAGES: Final = (
+    ("Overview", "overview", "speed"),
+    ("Cold start", "cold", "ac_unit"),
+    ("Timeline", "timeline", "view_timeline"),
+    ("Shapes", "shapes", "category"),
+    ("Idle", "idle", "hourglass_empty"),
+    ("Kernels", "kernels", "memory"),
+    ("Requests", "requests", "swap_vert"),
+    ("Compare", "compare", "compare_arrows"),
+    ("Data", "data", "database"),
+)
+_TABULAR: Final = "<style>[data-testid=stMetricValue], [data-testid=stMarkdownContainer] {font-variant-numeric: tabular-nums}</style>"
+
+
+def show(served: Served, first: str = "Overview") -> None:
+    """Draw the app.
+
+    Args:
+        served: what may be opened.
+        first: title of the page that an address without a page shows.
+    """
+    st.set_page_config(page_title="tprof", page_icon=":material/timer:", layout="wide")
+    st.html(_TABULAR)
+    pages: dict[str, StreamlitPage] = {}
+    for title, module, icon in PAGES:
+        draw = partial(_page, title, module, served, pages)
+        pages[title] = st.Page(draw, title=title, icon=f":material/{icon}:", url_path=module, default=title == first)
+    st.navigation(list(pages.values())).run()
+
+
+def _page(title: str, module: str, served: Served, pages: Mapping[str, StreamlitPage]) -> None:
+    """One page in whatever state the recording is."""
+    st.header(title, anchor=False)
+    state.begin()
+    try:
+        label = picker.sidebar(served)
+        if not label:
+            picker.welcome(served)
+            return
+        choice = chosen(label, served)
+        recording = opened(choice.paths, choice.label)
+        paths = tuple(without_folder(path, served) for path in choice.paths)
+        view = State(paths, recording.extent, served, pages)
+        _window(view)
+        import_module(f"tprof_app.screens.{module}").page(recording, view)
+    except UsageError as error:
+        _problem(error, served)
+        st.button("Show the whole recording", on_click=state.change, kwargs={"window": None, "range": None})
+    except TprofError as error:
+        _problem(error, served)
+
+
+def _problem(error: TprofError, served: Served) -> None:
+    st.error(plain(without_folder(str(error), served)), icon=":material/error:")
+
+
+def _window(view: State) -> None:
+    """Which part is shown, and the way back to all of it."""
+    if view.window is None:
+        return
+    low, high = (edge - view.extent[0] for edge in view.window)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"Only from {low / 1e6:,.3f} ms to {high / 1e6:,.3f} ms after the first event")
+        st.button("Show all", on_click=state.change, kwargs={"window": None}, type="tertiary", icon=":material/zoom_out_map:")

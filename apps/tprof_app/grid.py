@@ -1,0 +1,64 @@
+"""Rows of a result as a table: a unit in every heading, numbers as numbers, foreign text as text (a canvas draws it)."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import streamlit as st
+
+from tprof.present.columns import Column, cell, shown
+from tprof.present.words import MEANING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tprof.analyze.result import Row
+
+_TIMES: Final = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
+_SIZES: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
+_FINE: Final = 1e-3  # of the unit: what three decimals still show
+
+
+def grid(rows: Sequence[Row], columns: Sequence[Column], *, or_load: bool = False) -> tuple[pa.Table, dict[str, Any]]:
+    """Data and column configuration for `st.dataframe`.
+
+    Args:
+        rows: of a result.
+        columns: of its view; those that would say nothing are left out.
+        or_load: `compile` cannot be told from loading.
+    """
+    kept = shown(columns, rows)
+    made = {c.key: _column(c, [row.get(c.key) for row in rows], or_load=or_load) for c in kept}
+    return pa.table({key: data for key, (data, _) in made.items()}), {key: said for key, (_, said) in made.items()}
+
+
+def _column(column: Column, values: list[Any], *, or_load: bool) -> tuple[pa.Array, Any]:
+    key, heading = column.key, column.heading
+    if key.endswith("_ns"):
+        return _scaled(values, heading, _TIMES)
+    if key.endswith("_bytes"):
+        return _scaled(values, heading, _SIZES)
+    if key.endswith("_share"):
+        part = st.column_config.ProgressColumn(f"{heading}, %", format="percent", min_value=0.0, max_value=1.0)
+        return pa.array(values, pa.float64()), part
+    if key.endswith("_ratio"):
+        return pa.array(values, pa.float64()), st.column_config.NumberColumn(f"{heading}, x", format="%.2f")
+    if key.endswith("_slice"):
+        return pa.array(values), st.column_config.BarChartColumn(heading)
+    if column.numeric and all(v is None or isinstance(v, (int, float)) for v in values):
+        return pa.array(values), st.column_config.NumberColumn(heading, format="localized")
+    texts = [None if v is None else json.dumps(v) if isinstance(v, (dict, list)) else v for v in values]
+    written = [None if v is None else cell(key, v, or_load=or_load) for v in texts]
+    return pa.array(written, pa.string()), st.column_config.TextColumn(heading, help=MEANING.get(key))
+
+
+def _scaled(values: list[Any], heading: str, scales: Sequence[tuple[int, str]]) -> tuple[pa.Array, Any]:
+    """In the largest unit in which the least value still shows with three decimals, and the largest is one or more."""
+    sizes = [abs(v) for v in values if v] or [1]
+    usable = [s for s in scales if max(sizes) >= s[0]] or [scales[-1]]
+    divisor, unit = next((s for s in usable if min(sizes) >= s[0] * _FINE), usable[-1])
+    data = pa.array([None if v is None else v / divisor for v in values], pa.float64())
+    whole = "%.0f" if divisor == 1 else "%.3f"
+    return data, st.column_config.NumberColumn(f"{heading}, {unit}", format=whole)

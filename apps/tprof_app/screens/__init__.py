@@ -1,0 +1,1 @@
+"""One module per page; each has `page(recording, state)`."""

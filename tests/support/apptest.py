@@ -1,0 +1,48 @@
+"""One page of the app without a browser."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from streamlit.testing.v1 import AppTest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+def _script(given: list[str], first: str, root: str, reports: bool) -> None:
+    from pathlib import Path
+
+    from tprof_app.frame import show
+    from tprof_app.served import Served
+
+    show(Served(tuple(given), Path(root) if root else None, reports), first)
+
+
+def run_page(
+    given: Sequence[object] = (), first: str = "Overview", root: Path | None = None, reports: bool = False, **params: str
+) -> AppTest:
+    """Run the app on some sources, with a page and parameters as its address would say them."""
+    arguments = ([str(path) for path in given], first, str(root or ""), reports)
+    app = AppTest.from_function(_script, args=arguments, default_timeout=60)
+    app.query_params.update(params)
+    return app.run()
+
+
+def texts(app: AppTest) -> str:
+    """All text of a page, Markdown as it is written."""
+    kinds = (app.markdown, app.caption, app.info, app.warning, app.error, app.success)
+    return "\n".join(element.value for kind in kinds for element in kind)
+
+
+def write(path: Path, events: list[dict[str, object]]) -> Path:
+    """A torch.profiler trace."""
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    return path
+
+
+def annotation(name: str) -> dict[str, object]:
+    """A range of the user's."""
+    return {"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": 10.0, "dur": 5.0}

@@ -1,0 +1,115 @@
+"""Which implementation each operator really ran: by operator and input shapes the path, and whose kernels it ran."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tprof.align.calls import is_kind
+from tprof.align.paths import library
+from tprof.align.ranges import enclosing, looked_up
+from tprof.analyze.shape_text import labels, split_grid
+from tprof.events import PATHS
+from tprof.intervals import NONE
+from tprof.model import Trace, codes, ints, refine
+
+if TYPE_CHECKING:
+    from tprof.analyze.result import Row
+
+_OWN = {"inductor": "Inductor", "aten": "PyTorch"}
+
+
+def operator_rows(trace: Trace, rows: np.ndarray) -> list[Row]:
+    """One row per operator, input shapes, path and implementation, the most device time first.
+
+    The operator is the innermost around the launch, else (a kernel launched outside any) the kernel itself; `calls`
+    counts operators, or launches where there are none. A Triton kernel that the recorder saw is `recorded`, with its
+    arguments as shape and its module; every other path is judged by the kernel's name.
+
+    Args:
+        trace: with parents and paths.
+        rows: of `device`; those that count.
+    """
+    facts = _Facts(trace, rows)
+    groups = np.zeros(len(rows), np.int64)
+    for part in (facts.operator, facts.shape, facts.path, facts.implementation):
+        groups = refine(groups, part)
+    order = np.argsort(groups, kind="stable")
+    found = [facts.row(own) for own in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1) if len(own)]
+    whole = sum(row["total_ns"] for row in found)
+    for row in found:
+        row["of_work_share"] = row["total_ns"] / whole if whole else 0.0
+    _label(found)
+    return sorted(found, key=lambda row: (-row["total_ns"], row["operator"], row["shape"] or ""))
+
+
+class _Facts:
+    """What is known of some device events; arrays have shape (events,), codes point into the lists beside them."""
+
+    def __init__(self, trace: Trace, rows: np.ndarray) -> None:
+        host, device = trace.host, trace.device
+        self.ns = (ints(device, "end_ns") - ints(device, "start_ns"))[rows]
+        launch = ints(device, "launch")[rows]
+        name, names = codes(device, "name")
+        self.name, self._names = name[rows], names
+        self.path = codes(device, "path")[0][rows]
+        self._paths = codes(device, "path")[1]
+        op = enclosing(host, launch, is_kind(host, "op"))
+        shapes, self._shapes = codes(host, "shape_key")
+        kernel = codes(host, "kernel")[0]
+        self.recorded = looked_up(kernel, launch) != NONE
+        self.shape = np.where(self.recorded, looked_up(shapes, launch), looked_up(shapes, op))
+        code, self._operators = codes(host, "name")
+        # an operator's name, or (numbered behind those) that of the kernel
+        self.operator = np.where(op == NONE, len(self._operators) + self.name, looked_up(code, op)).astype(np.int64)
+        self.call = np.where(op == NONE, np.where(launch == NONE, -2 - rows, launch), op)
+        self.implementation, self._implementations = self._known(_modules(trace))
+
+    def _known(self, modules: dict[str, str]) -> tuple[np.ndarray, list[str | None]]:
+        """Whose each kernel is: library, module of a Triton kernel, Inductor, PyTorch; None where nothing says."""
+        pair = refine(self.name.astype(np.int64), self.path)
+        first = np.unique(pair, return_index=True)[1]
+        said: dict[str | None, int] = {None: 0}
+        code = []
+        for i in first.tolist():
+            name, path = self._names[self.name[i]], self._paths[self.path[i]] if self.path[i] != NONE else PATHS[-1]
+            whose = modules.get(name) if path == "triton" else _OWN.get(path) or library(name)
+            code.append(said.setdefault(whose, len(said)))
+        return np.array(code or [0])[pair] if len(pair) else pair, list(said)
+
+    def row(self, own: np.ndarray) -> Row:
+        first = own[0]
+        operator, shape, path = (int(c[first]) for c in (self.operator, self.shape, self.path))
+        names, ns = self.name[own], self.ns[own]
+        per_name = np.bincount(names, ns)
+        beyond = operator - len(self._operators)
+        text = None if shape == NONE else self._shapes[shape]
+        return {
+            "operator": self._operators[operator] if beyond < 0 else self._names[beyond],
+            "shape": split_grid(text)[1] if text and self.recorded[first] else text,
+            "path": PATHS[-1] if path == NONE else self._paths[path],
+            "implementation": self._implementations[int(self.implementation[first])],
+            "kernel": self._names[int(per_name.argmax())],
+            "kernels": len(np.unique(names)),
+            "calls": len(np.unique(self.call[own])),
+            "executions": len(own),
+            "total_ns": int(ns.sum()),
+            "basis": "recorded" if self.recorded[own].all() else "inferred",
+        }
+
+
+def _label(rows: list[Row]) -> None:
+    """Add a short name of each shape among those of its operator."""
+    shapes: dict[str, dict[str, None]] = {}
+    for row in rows:
+        shapes.setdefault(row["operator"], {}).setdefault(row["shape"] or "")
+    short = {name: dict(zip(of, labels(list(of)), strict=True)) for name, of in shapes.items()}
+    for row in rows:
+        row["label"] = short[row["operator"]][row["shape"] or ""] or None
+
+
+def _modules(trace: Trace) -> dict[str, str]:
+    """Function, with its module, of each Triton kernel that the recorder saw compiled or looked up."""
+    rows = zip(*(trace.specializations[c].to_pylist() for c in ("kernel", "function")), strict=True)
+    return {kernel: function for kernel, function in rows if kernel}

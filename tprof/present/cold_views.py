@@ -1,0 +1,196 @@
+"""What a person sees of a cold start: its phases, kernels, variants, searches, graphs and their causes; see `views`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tprof.present.columns import Column, View
+
+PHASE_COLUMNS: Final = (
+    Column("compile_ns", "compile", 1, sparse=True),
+    Column("cache_ns", "cache", 3, sparse=True),
+    Column("launcher_build_ns", "launcher", 2, sparse=True),
+    Column("module_load_ns", "load", 3, sparse=True),
+    Column("autotune_ns", "autotune", 1, sparse=True),
+    Column("graph_compile_ns", "graph", 2, sparse=True),
+    Column("graph_capture_ns", "capture", 3, sparse=True),
+    Column("init_ns", "init", 4, sparse=True),
+)
+
+COLD_VIEWS: Final[dict[tuple[str, str], View]] = {
+    ("cold start", "phases"): View(
+        "Cold start by phase",
+        "Thread time inside the window; phases exclude each other on a thread.",
+        (
+            Column("phase", "phase"),
+            Column("total_ns", "time"),
+            Column("of_window_share", "of window"),
+            Column("spans", "stretches", 1),
+            Column("includes", "includes", 2, sparse=True),
+            Column("basis", "basis"),
+        ),
+    ),
+    ("cold start", "kernels"): View(
+        "Cold start by kernel",
+        "Time spent on behalf of a kernel; – is what no single kernel can be charged with.",
+        (
+            Column("kernel", "kernel"),
+            Column("cold_ns", "cold"),
+            *PHASE_COLUMNS,
+            Column("first_uses", "first uses", 3, sparse=True),
+            Column("candidates", "candidates", 2, sparse=True),
+            Column("tuning_device_ns", "device tuning", 3, sparse=True),
+            Column("basis", "basis", 3),
+        ),
+    ),
+    ("cold start", "startup"): View(
+        "Start-up until ready",
+        "From the start of the process (else of the recording); the parts of a process sum to 100 %.",
+        (
+            Column("pid", "process", 1, varied=True),
+            Column("at_ns", "at"),
+            Column("part", "part"),
+            Column("within", "within", 1, sparse=True),
+            Column("total_ns", "time"),
+            Column("of_startup_share", "of start-up"),
+            Column("stretches", "stretches", 3),
+            Column("basis", "basis", 2),
+        ),
+        most=16,
+    ),
+    ("cold start", "candidates"): View(
+        "Candidates timed by autotuning",
+        "Wall: of its benchmark, and of the compile before where recorded. Kernel and flush: device time, only tuning.",
+        (
+            Column("at_ns", "at"),
+            Column("kernel", "kernel"),
+            Column("config", "configuration", 1, sparse=True),
+            Column("wall_ns", "wall"),
+            Column("compile_ns", "compile", 2, sparse=True),
+            Column("launches", "launches", 1),
+            Column("device_ns", "kernel time"),
+            Column("flush_ns", "flush", 1),
+            Column("repetitions", "timed", 2, sparse=True),
+            Column("median_ns", "measured", 1, sparse=True),
+            Column("winner", "chosen", 1, sparse=True),
+            Column("error", "failed because", 2, sparse=True),
+            Column("basis", "basis", 3),
+        ),
+    ),
+    ("cold start", "tunings"): View(
+        "Searches of an autotuner",
+        "Why: what is new in the key. Compile: part of wall. Margin: to the next best. Ready: start-up was over.",
+        (
+            Column("at_ns", "at"),
+            Column("kernel", "kernel"),
+            Column("why", "why", sparse=True),
+            Column("wall_ns", "wall"),
+            Column("compile_ns", "compile", 1),
+            Column("device_ns", "on the device", 3, sparse=True),
+            Column("flush_ns", "flush", 4, sparse=True),
+            Column("candidates", "candidates", 2),
+            Column("failed", "failed", 3, sparse=True),
+            Column("margin_share", "margin", 2, sparse=True),
+            Column("request", "request", 2, sparse=True),
+            Column("after_ready", "ready", 2, sparse=True),
+            Column("repeats", "tuned before", 1, sparse=True),
+            Column("best", "chosen", 5, sparse=True),
+            Column("asked_by", "asked by", 6, sparse=True),
+            Column("basis", "basis", 4),
+        ),
+        most=8,
+    ),
+    ("cold start", "specializations"): View(
+        "Compiled variants",
+        "Why: what differs from the most similar earlier variant in the process. Ready: start-up was over by then.",
+        (
+            Column("at_ns", "at"),
+            Column("kernel", "kernel"),
+            Column("why", "why new"),
+            Column("wall_ns", "took"),
+            Column("cache_hit", "from disk", 1, sparse=True),
+            Column("request", "request", 2, sparse=True),
+            Column("after_ready", "ready", 2, sparse=True),
+            Column("source", "source", 3),
+            Column("asked_by", "asked by", 4, sparse=True),
+            Column("registers", "registers", 5, sparse=True),
+            Column("spills", "spills", 5, sparse=True),
+            Column("shared_bytes", "shared", 6, sparse=True),
+            Column("binary_bytes", "binary", 6, sparse=True),
+        ),
+        most=10,
+    ),
+    ("cold start", "first_uses"): View(
+        "First use of each compiled kernel",
+        "From the end of what the thread did before (recorded: from its compile) to the kernel's first launch.",
+        (
+            Column("at_ns", "at"),
+            Column("kernel", "kernel"),
+            Column("wall_ns", "wall"),
+            Column("cache_hit", "from disk", 2, sparse=True),
+            *PHASE_COLUMNS[:4],
+            *(
+                Column(f"{stage}_ns", stage, 4, sparse=True)
+                for stage in ("ir", "ttir", "ttgir", "llir", "ptx", "cubin")
+            ),
+            Column("loads", "loads", 6, sparse=True),
+            Column("request", "request", 2, sparse=True),
+            Column("waited_by", "waited for by", 5, sparse=True),
+            Column("basis", "basis", 5),
+        ),
+    ),
+    ("cold start", "cache_misses"): View(
+        "Compiled again although an earlier process had",
+        "What differs in the key of Triton's disk cache, summed over the variants of a kernel.",
+        (
+            Column("kernel", "kernel"),
+            Column("part", "differs in"),
+            Column("before", "before"),
+            Column("after", "after"),
+            Column("variants", "variants", 1),
+            Column("compile_ns", "took"),
+            Column("earlier_pid", "by process", 2),
+            Column("pid", "again by", 2),
+        ),
+        most=8,
+    ),
+    ("cold start", "recompiles"): View(
+        "Graphs compiled again by Dynamo",
+        "The guard that failed is the first of those of the earlier compiles.",
+        (
+            Column("at_ns", "at"),
+            Column("function", "function", 1),
+            Column("guard", "guard that failed"),
+            Column("wall_ns", "took"),
+            Column("request", "request", 2, sparse=True),
+            Column("after_ready", "ready", 2, sparse=True),
+            Column("source", "source", 3),
+        ),
+        most=8,
+    ),
+    ("cold start", "graph_caches"): View(
+        "Caches of compiled graphs",
+        "Saved: what torch says that a hit saved.",
+        (
+            Column("at_ns", "at"),
+            Column("cache", "cache"),
+            Column("outcome", "outcome"),
+            Column("reason", "because", sparse=True),
+            Column("time_saved_ns", "saved", sparse=True),
+            Column("request", "request", 2, sparse=True),
+            Column("key", "key", 3, sparse=True),
+        ),
+        most=6,
+    ),
+    ("cold start", "selections"): View(
+        "Implementations that Inductor chose",
+        "",
+        (
+            Column("at_ns", "at"),
+            Column("operator", "operator"),
+            Column("best", "chosen"),
+            Column("request", "request", 2, sparse=True),
+        ),
+        most=6,
+    ),
+}
