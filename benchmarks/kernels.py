@@ -38,7 +38,7 @@ torch._functorch.config.donated_buffer = False  # noqa: SLF001 - else a compiled
 FLUSH = 512 << 20  # bytes: ten times an L2 cache, and long enough to hide the host's time for a call
 SECONDS = 0.3  # of calls per measurement
 PEAK = 8192  # rows and columns of the matrices that measure the compute ceiling
-WORKERS = 8  # processes that compile ahead; each has a CUDA context and inputs of its own
+WORKERS = 6  # processes that compile ahead; each has a CUDA context and inputs of its own
 Item = dict[str, Any]
 
 
@@ -118,6 +118,7 @@ def compile_ahead(item: Item) -> None:
                 torch.cuda.synchronize()
             except Exception as error:  # noqa: BLE001 - a contender may fail in any way, and the rest must go on
                 print(f"{item}: {name}: {type(error).__name__}: {error}", file=sys.stderr)
+            torch.cuda.empty_cache()  # the other processes need room too
 
 
 def measure_item(item: Item, ceilings: Ceilings) -> Item:

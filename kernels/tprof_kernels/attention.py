@@ -67,6 +67,7 @@ def _forward(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     _check(q, k, v, scale)
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    check_size(out=out)  # an expanded q spans less
     lse = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
     if out.numel():
         n_q, n_kv = q.shape[2], k.shape[2]
@@ -84,6 +85,7 @@ def _backward_op(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, left: int, right: int, scale: float,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
     dq, dk, dv = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (q, k, v))
+    check_size(dk=dk)
     delta = torch.empty_like(lse)
     do = do.contiguous()
     n_q, n_kv = q.shape[2], k.shape[2]

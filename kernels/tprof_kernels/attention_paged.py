@@ -167,6 +167,7 @@ def _paged(
 ) -> torch.Tensor:
     _check(q, k_cache, v_cache, block_table, lengths)
     out = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    check_size(out=out)
     if out.numel() == 0:
         return out
     (batch, heads, dim), (page, kv_heads) = q.shape, k_cache.shape[1:3]

@@ -113,8 +113,8 @@ BUCKETS = BucketSet.of(
 CANDIDATES = (
     triton.Config({"TILE": 1024}, num_warps=4),  # 8 values per thread, one 16-byte load: the best occupancy
     triton.Config({"TILE": 2048}, num_warps=4),  # two loads in flight per thread, and each bias serves two rows
-)  # not more: with 4096 elements erf's temporaries spill; with 8 warps, whose columns are shared by two rows of warps,
-# Triton moves the mask through shared memory; with fewer elements a launch of so many programs takes longer than the work
+)  # not more: 4096 elements of erf's temporaries spill, 8 warps exchange Philox's words through shared memory, and a
+# smaller tile is bound by the launch of its programs
 SAFE = triton.Config({"TILE": 1024}, num_warps=4)
 KEY = ("BLOCK_N", "ACTIVATION", "DROPOUT")  # fixed by the model
 

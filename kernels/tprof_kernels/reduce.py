@@ -143,7 +143,7 @@ def _inputs(sizes: Mapping[str, Any], dtype: str, device: str, seed: int) -> Inp
     """M results of N values each; `dim` 0 for columns."""
     shape, dim = (sizes["M"], sizes["N"]), sizes.get("dim", -1)
     x = Draw(dtype, device, seed).normal(*(shape if dim == -1 else shape[::-1]))
-    return Inputs((x + 1 if sizes["how"] != "var" else x, sizes["how"], dim))
+    return Inputs((x, sizes["how"], dim))
 
 
 def _cost(sizes: Mapping[str, Any], dtype: str) -> Cost:
