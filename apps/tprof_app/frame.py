@@ -66,7 +66,8 @@ def _page(title: str, module: str, served: Served, pages: Mapping[str, Streamlit
         recording = opened(choice.paths, choice.label)
         paths = tuple(without_folder(path, served) for path in choice.paths)
         view = State(paths, recording.extent, served, pages)
-        _window(view)
+        if title != "Timeline":  # which shows its window itself, and the way back
+            _window(view)
         import_module(f"tprof_app.screens.{module}").page(recording, view)
     except UsageError as error:
         _problem(error, served)

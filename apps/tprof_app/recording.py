@@ -13,6 +13,7 @@ import streamlit as st
 
 import tprof
 from tprof.analyze import Options
+from tprof.analyze.lanes import Lane, lanes
 from tprof.read import expand
 from tprof_app.text import plain
 
@@ -67,6 +68,15 @@ class Recording:
     def extent(self) -> tuple[int, int]:
         """First and last instant, ns."""
         return self.trace.attribution.extent
+
+    @cached_property
+    def lanes(self) -> list[Lane]:
+        """Lanes of the timeline with their level of detail, made once."""
+        with self.lock:
+            found = lanes(self.trace.attribution)
+            for lane in found:
+                _ = lane.blocks
+            return found
 
     def ask(self, verb: str, options: Options | None = None) -> tprof.Result:
         """A method of the trace by its name (`summary`, `idle`, `cold` …); the same question is answered once."""

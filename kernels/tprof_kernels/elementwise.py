@@ -28,7 +28,7 @@ def fused_elementwise(
     seed: int = 0,
     scale: float = 1.0,
 ) -> torch.Tensor:
-    """Residual + scale * dropout(activation(x + bias)), computed in float32.
+    """One pass for residual + scale * dropout(activation(x + bias)), computed in float32.
 
     Dropout keeps an element if the Philox word of (seed, row, column) says so: the same seed gives the same mask for
     every config, GPU and layout. A seed must be used once: draw a new one for each call, as for each training step.

@@ -173,7 +173,8 @@ def _library(
     a: torch.Tensor, b: torch.Tensor, bias: Optional = None, residual: Optional = None, **kwargs: Any
 ) -> torch.Tensor:
     """cuBLAS, by `_scaled_mm` for float8, and torch's operators for what follows the product."""
-    if a.dtype != FLOAT8 or a.dim() > 2 or a.device.type == "cpu":
+    aligned = a.dim() == 2 and b.stride(0) == 1 and not any(size % 16 for size in (*a.shape, *b.shape))
+    if a.dtype != FLOAT8 or not aligned or a.device.type == "cpu":
         return _torch(a, b, bias, residual, **kwargs)
     one = torch.ones((), device=a.device)
     return torch._scaled_mm(a, b, one, one, out_dtype=torch.bfloat16)  # noqa: SLF001 - torch's only float8 product

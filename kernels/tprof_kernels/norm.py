@@ -29,7 +29,7 @@ def layer_norm(
     eps: float = 1e-5,
     residual: torch.Tensor | None = None,
 ) -> Normed:
-    """(h - mean(h)) / sqrt(var(h) + eps) * weight + bias over the last dimension, where h = x + residual.
+    """LayerNorm: (h - mean(h)) / sqrt(var(h) + eps) * weight + bias over the last dimension, where h = x + residual.
 
     Ba, Kiros and Hinton, arXiv:1607.06450. Statistics are float32; the variance is that of the population, taken from
     distances to the mean. A row of at most 16,384 columns is read once, a longer one twice.
@@ -53,7 +53,7 @@ def layer_norm(
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float = 1e-6, residual: torch.Tensor | None = None) -> Normed:
-    """H / sqrt(mean(h * h) + eps) * weight over the last dimension, where h = x + residual.
+    """RMSNorm: h / sqrt(mean(h * h) + eps) * weight over the last dimension, where h = x + residual.
 
     Zhang and Sennrich, arXiv:1910.07467. Arguments, results and errors are those of `layer_norm`.
     """

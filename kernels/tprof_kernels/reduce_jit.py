@@ -131,7 +131,7 @@ ROW_CANDIDATES = (
 COLUMN_CANDIDATES = (
     triton.Config({"BLOCK_M": 64, "BLOCK_N": 32}, num_warps=4),  # the most programs: 128-byte lines of 16-bit values
     triton.Config({"BLOCK_M": 128, "BLOCK_N": 32}, num_warps=4),  # longer stretches per line
-    triton.Config({"BLOCK_M": 64, "BLOCK_N": 128}, num_warps=8),  # deeper: fewer steps
+    triton.Config({"BLOCK_M": 64, "BLOCK_N": 64}, num_warps=8),  # deeper: half the steps
 )  # not more of either: all read each value once, and only bytes in flight and the number of programs differ
 # `HOW` is in no key: what is computed hardly matters beside what is read, and four searches would find the same.
 ROWS = Tuned(reduce_rows, ROW_CANDIDATES, ROW_CANDIDATES[0], BUCKETS)

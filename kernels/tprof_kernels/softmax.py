@@ -14,6 +14,7 @@ from tprof.kernelspec import Cost, Inputs, KernelSpec
 from tprof_kernels.checks import FLOATS, check_device, check_dtype, check_size
 from tprof_kernels.draw import Draw
 from tprof_kernels.rows import as_rows, from_rows
+from tprof_kernels.tiles import fitting
 from tprof_kernels.tuned import Tuned
 
 if TYPE_CHECKING:
@@ -102,7 +103,8 @@ BUCKETS = BucketSet.of(
     "softmax",
     ("softmax_*",),
     short={"N": "1..1024"},  # several rows per program
-    medium={"N": f"1025..{ONE_BLOCK}"},  # one row per program
+    medium={"N": "1025..4096"},  # one row per program, in few warps
+    wide={"N": f"4097..{ONE_BLOCK}"},  # one row in many warps: the winner of a short one would spill
     long={"N": f"{ONE_BLOCK + 1}..262144"},  # vocabularies; a longer row is rare
 )
 ROW_CANDIDATES = (
@@ -116,8 +118,8 @@ LONG_CANDIDATES = (
 )  # not more: both saturate the memory; smaller blocks only add steps
 ROW_SAFE, LONG_SAFE = triton.Config({"TILE": 1024}, num_warps=8), triton.Config({"BLOCK": 2048}, num_warps=4)
 
-ROWS = Tuned(softmax_rows, ROW_CANDIDATES, ROW_SAFE, BUCKETS)
-ROWS_BACKWARD = Tuned(softmax_rows_backward, ROW_CANDIDATES, ROW_SAFE, BUCKETS)
+ROWS = Tuned(softmax_rows, ROW_CANDIDATES, ROW_SAFE, BUCKETS, prune=fitting(1, 48))
+ROWS_BACKWARD = Tuned(softmax_rows_backward, ROW_CANDIDATES, ROW_SAFE, BUCKETS, prune=fitting(1, 48))
 LONG = Tuned(softmax_long, LONG_CANDIDATES, LONG_SAFE, BUCKETS)
 LONG_BACKWARD = Tuned(softmax_long_backward, LONG_CANDIDATES, LONG_SAFE, BUCKETS)
 
@@ -231,7 +233,8 @@ SPECS = (
         buckets=BUCKETS,
         shapes={
             "short": ({"M": 65536, "N": 512}, {"M": 32768, "N": 1000}),
-            "medium": ({"M": 8192, "N": 4096}, {"M": 4096, "N": 16384}),
+            "medium": ({"M": 8192, "N": 4096},),
+            "wide": ({"M": 4096, "N": 16384},),
             "long": ({"M": 1024, "N": 32000}, {"M": 512, "N": 131072}),
             "other": ({"M": 16, "N": 300_000},),
         },

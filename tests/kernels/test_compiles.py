@@ -18,6 +18,10 @@ from tprof.testing.stub import stub_driver
 
 FLOAT8_FROM = 89  # compute capability, times ten
 ACCEPTED_SPILLS = {  # registers that a kernel may spill
+    # 128 dimensions fill the registers; attention_dkdv's loops only read back addresses that were stored before them
+    "attention_forward": 32,
+    "attention_dq": 24,
+    "attention_dkdv": 128,
     "matmul_tiles": 8,  # float32 with a K that is no multiple of the step: 32 bytes of a thread's 1000
 }
 

@@ -16,6 +16,7 @@ from tprof.analyze.result import Result, Row, source_rows
 from tprof.analyze.searches import search_rows
 from tprof.analyze.specializations import specialization_rows
 from tprof.analyze.startup import startup_rows
+from tprof.analyze.waterfall import waterfall_rows
 from tprof.events import COLD_PHASES, PHASES, PURPOSES
 from tprof.intervals import covered
 from tprof.model import Trace, codes, ints
@@ -47,10 +48,12 @@ def cold(attribution: Attribution, options: Options) -> Result:
         "first_uses": first_uses,
         "tunings": _about(search_rows(attribution, window, asked), options.kernels),
         "candidates": candidates,
+        "waterfall": waterfall_rows(spans, first_uses, candidates, attribution.extent[0]),
         "cache_misses": _about(cache_miss_rows(attribution, window), options.kernels),
         **(graph_rows(attribution, window, asked) if not options.kernels else {"recompiles": []}),
     }
-    payload: Row = {"cold": totals, "of_kernels": list(options.kernels), **tables, "spans": spans}
+    said = {name: rows for name, rows in tables.items() if name != "waterfall"}  # which are `spans` again
+    payload: Row = {"cold": totals, "of_kernels": list(options.kernels), **said, "spans": spans}
     return Result("cold start", tables, payload, trace.notes, source_rows(trace))
 
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from tprof.analyze.attribution import BUSY, IDLE, LEAD, TAIL, WHERE, Attribution, Pieces
 from tprof.analyze.cold import compile_includes
-from tprof.analyze.first_uses import thread_label
 from tprof.analyze.devices import Window, chosen_devices, device_label
+from tprof.analyze.first_uses import thread_label
+from tprof.analyze.gap_lengths import length_rows
 from tprof.analyze.result import Result, Row, source_rows
 from tprof.analyze.timeline import basis_of, phase_of
 from tprof.events import BASES, PHASES
@@ -23,9 +24,9 @@ _LONGEST = 10  # gaps that are listed if the user does not say how many
 
 
 def idle(attribution: Attribution, options: Options) -> Result:
-    """Idle time of each device by phase and basis, and its longest gaps."""
+    """Idle time of each device by phase and basis, how long its gaps are, and the longest of them."""
     trace, window = attribution.trace, options.window or attribution.extent
-    devices, phases, gaps = [], [], []
+    devices, phases, gaps, lengths = [], [], [], []
     for device in chosen_devices(attribution, options):
         pieces = attribution.pieces(device)
         length = pieces.clipped(*window)
@@ -39,17 +40,20 @@ def idle(attribution: Attribution, options: Options) -> Result:
             }
         )
         phases += [{"device": label["device"], **row} for row in rows]
+        lengths += [{"device": label["device"], **row} for row in length_rows(pieces, length)]
         gaps += [
             {"device": label["device"], **row} for row in _gaps(attribution, pieces, window, options.top or _LONGEST)
         ]
     payload = {
         "window": window_row(window),
         "devices": devices,
+        "lengths": lengths,
         "gaps": gaps,
         "compile_includes": compile_includes(trace, window),
     }
     flat = [{k: v for k, v in g.items() if k != "phases"} for g in gaps]
-    return Result("idle", {"phases": phases, "gaps": flat}, payload, trace.notes, source_rows(trace))
+    tables = {"phases": phases, "lengths": lengths, "gaps": flat}
+    return Result("idle", tables, payload, trace.notes, source_rows(trace))
 
 
 def window_row(window: Window) -> Row:
@@ -87,9 +91,12 @@ def _gaps(attribution: Attribution, pieces: Pieces, window: Window, top: int) ->
     if not rest.any():
         return []
     whole = np.bincount(pieces.gap[rest], length[rest]).astype(np.int64)
+    by_gap = np.flatnonzero(rest)
+    by_gap = by_gap[np.argsort(pieces.gap[by_gap], kind="stable")]
+    number = pieces.gap[by_gap]
     rows = []
     for gap in np.argsort(-whole, kind="stable")[:top].tolist():
-        mine = np.flatnonzero(rest & (pieces.gap == gap))
+        mine = by_gap[slice(*np.searchsorted(number, (gap, gap + 1)))]
         if not len(mine):
             continue
         spent = np.bincount(phase_of(pieces.value[mine]), length[mine], len(PHASES)).astype(np.int64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,9 +10,10 @@ from tprof.align.calls import is_kind
 from tprof.align.infer.tokens import device_ops
 from tprof.align.ranges import enclosing, looked_up
 from tprof.analyze.busy import event_purposes
+from tprof.analyze.census import asked
 from tprof.analyze.devices import chosen_devices
+from tprof.analyze.executions import Groups, duration_rows, launch_rows
 from tprof.analyze.operators import operator_rows
-from tprof.analyze.ranks import percentile
 from tprof.analyze.result import Result, source_rows
 from tprof.events import PATHS, PURPOSES
 from tprof.intervals import NONE
@@ -31,6 +31,7 @@ def kernels(attribution: Attribution, options: Options) -> Result:
     A row's `shapes` counts distinct (grid, block, shared memory, bytes, input shapes where recorded); `origin` is the
     operator or range around most of its launches; percentiles are of single executions, nearest rank. The table `paths`
     says which implementation each operator ran; it leaves out what ran for tuning, warm-up or capture.
+    `options.kernels` leaves in what has one of these names, and adds its launch configurations and durations.
     """
     rows = kernel_rows(attribution, options)
     whole = sum(row["total_ns"] for row in rows)
@@ -39,8 +40,22 @@ def kernels(attribution: Attribution, options: Options) -> Result:
     trace = attribution.trace
     chosen = _in_scope(trace, chosen_devices(attribution, options), options.window)
     working = event_purposes(trace)[chosen] == PURPOSES.index("work")
-    tables = {"kernels": rows[: options.top], "paths": operator_rows(trace, chosen[working])[: options.top]}
+    paths = operator_rows(trace, chosen[working])
+    tables = {"kernels": rows[: options.top], "paths": paths[: options.top]}
+    if options.kernels:
+        named = chosen[_named(trace, options.kernels)[codes(trace.device, "name")[0][chosen]]]
+        tables = {
+            "kernels": [row for row in rows if asked(row["name"], options.kernels)],
+            "launches": launch_rows(trace, named)[: options.top],
+            "durations": duration_rows(trace, named),
+            "paths": [row for row in paths if asked(row["kernel"], options.kernels)],
+        }
     return Result("kernels", tables, dict(tables), trace.notes, source_rows(trace))
+
+
+def _named(trace: Trace, globs: tuple[str, ...]) -> np.ndarray:
+    """Of each name of a device event whether it is one of those asked for."""
+    return np.array([asked(name, globs) for name in codes(trace.device, "name")[1]], bool)
 
 
 def kernel_rows(attribution: Attribution, options: Options) -> list[Row]:
@@ -52,7 +67,7 @@ def kernel_rows(attribution: Attribution, options: Options) -> list[Row]:
     path, paths = codes(trace.device, "path")
     key = refine(name[chosen].astype(np.int64), purpose[chosen])
     duration = (ints(trace.device, "end_ns") - ints(trace.device, "start_ns"))[chosen]
-    groups = _Groups.of(key, duration)
+    groups = Groups.of(key, duration)
     origins = _most_common(key, _origin(trace)[chosen], groups.count)
     origin_names = codes(trace.host, "name")[1]
     shapes = _distinct(key, _shape(trace)[chosen], groups.count)
@@ -78,37 +93,6 @@ def _in_scope(trace: Trace, devices: list[int], window: tuple[int, int] | None) 
     if window:
         chosen &= (start >= window[0]) & (start < window[1])
     return np.flatnonzero(chosen)
-
-
-@dataclass(frozen=True)
-class _Groups:
-    """Durations sorted within their group."""
-
-    first: np.ndarray  # first member of each group, in the order given
-    begin: np.ndarray
-    count: np.ndarray
-    duration: np.ndarray
-
-    @classmethod
-    def of(cls, key: np.ndarray, duration: np.ndarray) -> _Groups:
-        count = np.bincount(key)
-        if len(count) < 1 << 19 and duration.max(initial=0) < 1 << 44:  # one number of both sorts ten times as fast
-            duration = np.sort(key << 44 | duration) & (1 << 44) - 1
-        else:
-            duration = duration[np.lexsort((duration, key))]
-        return cls(first_rows(key), np.cumsum(count) - count, count, duration)
-
-    def figures(self, group: int) -> Row:
-        own = self.duration[self.begin[group] : self.begin[group] + self.count[group]]
-        n = len(own)
-        return {
-            "calls": n,
-            "total_ns": int(own.sum()),
-            "min_ns": int(own[0]),
-            "median_ns": int(own[(n - 1) // 2] + own[n // 2]) // 2,
-            "p99_ns": percentile(own, 99),
-            "max_ns": int(own[-1]),
-        }
 
 
 def _origin(trace: Trace) -> np.ndarray:

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tprof.align.calls import is_kind
-from tprof.align.ranges import by_thread, process_of
+from tprof.align.ranges import by_thread
 from tprof.analyze.attribution import BUSY
 from tprof.analyze.busy import event_purposes, stream_numbers
 from tprof.analyze.devices import device_label
 from tprof.analyze.first_uses import thread_label
 from tprof.analyze.lod import Blocks
-from tprof.analyze.timeline import basis_of, phase_of
 from tprof.events import BASES, PHASES, PURPOSES
 from tprof.intervals import NONE, innermost, parents
-from tprof.model import codes, ints
+from tprof.model import codes, distinct, ints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +39,8 @@ PARTS: Final[tuple[tuple[str, str], ...]] = (
     (RANGE, "recorded"),
 )
 _BUSY: Final = len(PHASES) * len(BASES)
+_POWERS: Final = 10 ** np.arange(1, 13)
+_DECADES: Final = len(_POWERS) + 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ class Lane:
         label: what it is called within its group.
         of: row of `threads`, or of `devices`.
         start, end: ns; shape (intervals,), sorted and disjoint.
-        value: index into PARTS, or -1 for nothing; shape (intervals,).
+        value: index into PARTS; shape (intervals,).
         row: of `device` (a stream), of `host` (ranges), else None; shape (intervals,).
     """
 
@@ -66,18 +67,30 @@ class Lane:
     row: np.ndarray | None = None
 
     @cached_property
-    def parts(self) -> np.ndarray:
-        """The parts that it has, as indices into PARTS."""
-        seen = np.zeros(len(PARTS) + 1, bool)
-        seen[self.value] = True
-        return np.flatnonzero(seen[:-1])
+    def blocks(self) -> Blocks:
+        """Its level of detail; what its codes stand for is in `codes`."""
+        table = np.full(len(PARTS) * _DECADES, NONE, np.int16)
+        table[self.codes] = np.arange(len(self.codes))
+        return Blocks(self.start, self.end, table[self._key()].astype(np.min_scalar_type(len(self.codes))), len(self.codes))
 
     @cached_property
-    def blocks(self) -> Blocks:
-        """Its level of detail; values count `parts`."""
-        code = np.full(len(PARTS) + 1, len(self.parts), np.uint8)
-        code[self.parts] = np.arange(len(self.parts))
-        return Blocks(self.start, self.end, code[self.value], len(self.parts))
+    def codes(self) -> np.ndarray:
+        """What there is in it: part and decade of the duration, as `part * 13 + decade`; shape (codes,)."""
+        return distinct(self._key())
+
+    @property
+    def parts(self) -> np.ndarray:
+        """Part of each code."""
+        return self.codes // _DECADES
+
+    @property
+    def decades(self) -> np.ndarray:
+        """Decade of each code: 3 means 1,000 to 9,999 ns."""
+        return self.codes % _DECADES
+
+    def _key(self) -> np.ndarray:
+        decade = np.searchsorted(_POWERS, self.end - self.start, side="right").astype(np.int16)
+        return self.value.astype(np.int16) * _DECADES + decade
 
     def only(self, keep: np.ndarray) -> Lane:
         """The same lane with fewer intervals."""
@@ -87,8 +100,7 @@ class Lane:
 
 def lanes(attribution: Attribution) -> list[Lane]:
     """All lanes of a trace: of each device, then of each process its threads and their ranges; empty ones left out."""
-    found = [*_devices(attribution), *_threads(attribution)]
-    return [lane for lane in found if len(lane.start) and (lane.value != NONE).any()]
+    return [lane for lane in (*_devices(attribution), *_threads(attribution)) if len(lane.start)]
 
 
 def _devices(attribution: Attribution) -> Iterator[Lane]:
@@ -121,7 +133,8 @@ def _threads(attribution: Attribution) -> Iterator[Lane]:
     for on in np.unique(thread).tolist():
         steps = attribution.timelines.of(on)
         label = thread_label(trace, on)
-        yield Lane("thread", groups[on], label, on, steps.bounds[:-1], steps.bounds[1:], steps.value)
+        lane = Lane("thread", groups[on], label, on, steps.bounds[:-1], steps.bounds[1:], steps.value)
+        yield lane if (steps.value != NONE).all() else lane.only(steps.value != NONE)
         for depth, rows in enumerate(ranges.get(on, [])):
             start, end = (ints(trace.host, c)[rows] for c in ("start_ns", "end_ns"))
             value = np.full(len(rows), len(PARTS) - 1, np.int16)
@@ -168,5 +181,3 @@ def _disjoint(lane: Lane) -> Lane:
     mine = np.flatnonzero(steps.value != NONE)
     return replace(lane.only(steps.value[mine]), start=steps.bounds[mine], end=steps.bounds[mine + 1])
 
-
-__all__ = ["KINDS", "PARTS", "RANGE", "Lane", "lanes", "phase_of", "basis_of", "process_of"]

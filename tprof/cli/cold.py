@@ -25,7 +25,7 @@ def cold(ask: Ask, kernel: Kernels = None) -> int:
         ask = replace(ask, top=ask.top or _EVERY)
     told = [detail for top, detail in _DETAIL if result.tables[top]] if ask.top is None else []
     empty = [name for name, rows in result.tables.items() if not rows and name != "phases"]
-    output.write(ask, output.page(ask, result, *told, *empty))
+    output.write(ask, output.page(ask, result, "waterfall", *told, *empty))
     if not trace.host.num_rows:
         raise question.cannot_judge(
             ask, "the trace holds no host events, which is where a cold start shows; record the CPU too"

@@ -11,6 +11,7 @@ import typer
 from tprof import __version__, errors
 from tprof.cli import app as app_verb
 from tprof.cli import (
+    autotune,
     batch,
     cache,
     check,
@@ -49,7 +50,17 @@ program = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 program.command()(quiet(demo.demo))
-for verb in (summary.summary, idle.idle, cold.cold, shapes.shapes, requests.requests, kernels.kernels, diff.diff, check.check):
+for verb in (
+    summary.summary,
+    idle.idle,
+    cold.cold,
+    autotune.autotune,
+    shapes.shapes,
+    requests.requests,
+    kernels.kernels,
+    diff.diff,
+    check.check,
+):
     program.command()(takes_ask(verb))
 program.command(context_settings={"allow_interspersed_args": False})(quiet(record.record))
 program.command()(quiet(top.top))

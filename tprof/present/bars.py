@@ -68,9 +68,7 @@ def stacked(
         listed |= {name} if new else set()
         shown, drawn = label(name, or_load=or_load), [lengths[i] for i in members]
         figure.add_trace(_bar([pieces[i] for i in members], drawn, shown, inside=inside).update(showlegend=new))
-    for basis in (b for b in _KEY if any(p.basis == b for p in pieces)):
-        key = go.Bar(x=[0], y=[0], name=_KEY[basis], marker=_marker(OTHER, basis), hoverinfo="skip", showlegend=True)
-        figure.add_trace(key)
+    figure.add_traces(basis_keys({piece.basis for piece in pieces}))
     names = [escape(short(name, _NAME)) for name in bars]
     return figure.update_yaxes(tickvals=list(range(len(bars))), ticktext=names, range=[max(len(bars), 1) - 0.5, -0.5])
 
@@ -81,7 +79,7 @@ def _bar(pieces: Sequence[Piece], lengths: Sequence[float], shown: str, *, insid
     text = [f"{shown}{inside}{p.percent:.1f} %" if inside and p.percent >= _LABELLED else "" for p in pieces]
     return go.Bar(
         x=lengths, y=[p.bar for p in pieces], orientation="h", name=shown, legendgroup=first.name,
-        marker=_marker((PHASE | PURPOSE)[first.name], first.basis),
+        marker=marker((PHASE | PURPOSE)[first.name], first.basis),
         text=text, textposition="inside", insidetextanchor="middle", textangle=0,
         customdata=[[f"{p.ns:,}", f"{p.percent:.3f}", p.whole] for p in pieces],
         hovertemplate=f"<b>{shown}</b>: {meaning(first.name)}<br>{first.said}{first.basis}<br>"
@@ -89,7 +87,16 @@ def _bar(pieces: Sequence[Piece], lengths: Sequence[float], shown: str, *, insid
     )  # fmt: skip
 
 
-def _marker(colour: str, basis: str) -> Row:
+def basis_keys(bases: set[str]) -> list[go.Bar]:
+    """Legend entries that explain the patterns in use."""
+    return [
+        go.Bar(x=[0], y=[0], name=said, marker=marker(OTHER, basis), hoverinfo="skip", showlegend=True)
+        for basis, said in _KEY.items() if basis in bases
+    ]  # fmt: skip
+
+
+def marker(colour: str, basis: str) -> Row:
+    """How a bar is filled: its fixed colour, and a pattern that says whether it is known."""
     lines = {"fgcolor": "rgba(255,255,255,0.5)", "bgcolor": colour, "size": 8, "solidity": 0.16}
     return {"color": colour, "pattern": {"shape": _PATTERN[basis], **lines}, "line": {"width": 0}}
 

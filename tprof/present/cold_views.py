@@ -139,6 +139,22 @@ COLD_VIEWS: Final[dict[tuple[str, str], View]] = {
             Column("basis", "basis", 5),
         ),
     ),
+    ("cold start", "waterfall"): View(
+        "What was cold, step by step",
+        "At: from the first event of the trace. What: the stage of a compile, or the function at work.",
+        (
+            Column("step", "step", 3),
+            Column("at_ns", "at"),
+            Column("role", "role"),
+            Column("kernel", "kernel"),
+            Column("config", "configuration", 2, sparse=True),
+            Column("phase", "phase"),
+            Column("what", "what", 1, sparse=True),
+            Column("wall_ns", "took"),
+            Column("thread", "thread", 4, varied=True),
+            Column("basis", "basis", 2),
+        ),
+    ),
     ("cold start", "cache_misses"): View(
         "Compiled again although an earlier process had",
         "What differs in the key of Triton's disk cache, summed over the variants of a kernel.",

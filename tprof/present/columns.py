@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from tprof.events import PURPOSES
 from tprof.present import names, units, words
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ _COUNTS: Final = frozenset({
     "repeats", "registers", "spills", "calls", "shapes", "events", "overlaps", "unlinked", "spans", "gaps",
     "launches", "repetitions", "candidates", "first_uses", "compiles", "disk_hits", "module_loads", "loads",
     "count", "requests", "warnings", "cold_requests", "misses", "keys", "hot_keys", "once", "n", "other_kernels",
-    "stretches", "amortised_after", "kernels",
+    "stretches", "amortised_after", "kernels", *PURPOSES,
 })  # fmt: skip
 
 

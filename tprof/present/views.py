@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tprof.events import PHASES, PURPOSES
 from tprof.present.autotune_views import AUTOTUNE_VIEWS
 from tprof.present.cold_views import COLD_VIEWS, PHASE_COLUMNS
 from tprof.present.columns import Column, View
 from tprof.present.compare_views import COMPARE_VIEWS
 from tprof.present.shape_views import SHAPE_VIEWS
+from tprof.present.words import label
 
 if TYPE_CHECKING:
     from tprof.analyze import Result
@@ -109,6 +111,21 @@ VIEWS: Final[dict[tuple[str, str], View]] = {
             Column("basis", "basis"),
         ),
     ),
+    ("idle", "lengths"): View(
+        "How long the gaps are",
+        "Few long gaps have one cause each; many short ones are a habit. The share is of the time of all gaps.",
+        (
+            Column("device", "device", 2, varied=True),
+            Column("from_ns", "from"),
+            Column("below_ns", "below"),
+            Column("gaps", "gaps"),
+            Column("total_ns", "time"),
+            Column("of_gaps_share", "share"),
+            Column("phase", "mostly"),
+            Column("inferred_ns", "inferred", 1, sparse=True),
+            *(Column(f"{phase}_ns", label(phase), 9 + i, sparse=True) for i, phase in enumerate(PHASES)),
+        ),
+    ),
     ("idle", "gaps"): View(
         "Longest gaps",
         "At: from the first event of the trace, as --window counts. The phase is the largest part of the gap.",
@@ -140,6 +157,37 @@ VIEWS: Final[dict[tuple[str, str], View]] = {
             Column("shapes", "shapes", 4),
             Column("origin", "asked by", 5),
         ),
+    ),
+    ("kernels", "launches"): View(
+        "Launch configurations",
+        "Grid in blocks, block in threads; registers a thread, shared memory a block. Times are of single executions.",
+        (
+            Column("name", "kernel", 1, varied=True),
+            Column("purpose", "purpose"),
+            Column("grid", "grid"),
+            Column("block", "block"),
+            Column("registers", "registers", 1, sparse=True),
+            Column("shared_bytes", "shared", 1, sparse=True),
+            Column("calls", "calls"),
+            Column("total_ns", "total"),
+            Column("median_ns", "median"),
+            Column("p99_ns", "p99", 2),
+            Column("min_ns", "min", 3),
+            Column("max_ns", "max", 3),
+            Column("device", "device", 2, varied=True),
+        ),
+    ),
+    ("kernels", "durations"): View(
+        "How long executions take",
+        "Executions by duration; the ranges grow by a constant factor.",
+        (
+            Column("from_ns", "from"),
+            Column("below_ns", "below"),
+            Column("calls", "calls"),
+            Column("total_ns", "total"),
+            *(Column(purpose, f"for {label(purpose)}", 1 + i, sparse=True) for i, purpose in enumerate(PURPOSES)),
+        ),
+        whole=True,
     ),
     ("requests", "requests"): View(
         "Requests",

@@ -27,7 +27,7 @@ HOST_CATEGORIES: Final = {
 SKIPPED_CATEGORIES: Final = frozenset({
     "cuda_sync", "gpu_user_annotation", "Trace", "cuda_profiler_range", "collective_comm", "mtia_insight",
     "mtia_workloadd", "mtia_ccp_events", "gpu_pm_counter", "cuda_event", "xpu_sync", "privateuse1_sync",
-    "tprof_phase", "tprof_cold", "tprof_launch", "osrt",  # of `tprof export`: recorded or found elsewhere, no events of a profiler
+    "tprof_phase", "tprof_cold", "tprof_launch", "osrt",  # of `tprof export`, from elsewhere
 })  # fmt: skip
 _KINDS: Final = ("kernel", "memcpy", "memset", "op", "range", "python", "overhead", "runtime", "driver")
 _DEVICE_KINDS: Final = 3  # the first so many

@@ -176,7 +176,7 @@ def specialization(jit_function: Any, bound: dict[str, Any]) -> dict[str, Any]:
     names = argument_names(jit_function)
     attrs = bound.get("attrs") or next(iter(bound.get("configs") or ()), None)
     found = {
-        _named(path, names): {"type": "constexpr", "value": plain(value)}
+        _named(path, names): constant(value)
         for path, value in dict(bound.get("constexprs") or bound.get("constants") or {}).items()
     }
     hints = dict(_hints(attrs, names))
@@ -191,6 +191,14 @@ def specialization(jit_function: Any, bound: dict[str, Any]) -> dict[str, Any]:
         "options": {name: plain(getattr(options, name)) for name in OPTIONS if hasattr(options, name)},
         "warmup": bool(bound.get("warmup", bound.get("is_warmup", False))),
     }
+
+
+def constant(value: Any) -> dict[str, Any]:
+    """A constant argument; `class` says what it was where JSON has no such thing: a dtype, a function, a tuple."""
+    value = getattr(value, "value", None) if type(value).__name__ == "constexpr" else value
+    said = function(value)["function"] if hasattr(value, "arg_names") else plain(value)
+    known = type(said) is type(value) and said == value
+    return {"type": "constexpr", "value": said, **({} if known else {"class": type(value).__name__})}
 
 
 def _hints(attrs: Any, names: list[str]) -> Iterable[tuple[str, list[str]]]:

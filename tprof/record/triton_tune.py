@@ -47,7 +47,8 @@ def _open_search(session: Session, tuner: Any) -> None:
     if any(other is tuner for other, _, _ in state.tuning):
         return
     names = [str(key) for key in tuner.keys]
-    attrs = {"configs": len(tuner.configs), "key_names": names, "caller": describe.caller()}
+    function = describe.function(tuner.base_fn)["function"]
+    attrs = {"configs": len(tuner.configs), "function": function, "key_names": names, "caller": describe.caller()}
     span = spans.begin(session, "autotune", name_of(tuner), attrs)
     session.search_closer = close_search
     state.tuning.append((tuner, span, set(tuner.cache)))
@@ -78,7 +79,9 @@ def wrap_warmup(original: Method) -> Method:
 
 def _result(tuner: Any, key: Any) -> dict[str, Any]:
     best = tuner.cache[key]
-    return {"key": [str(part) for part in key], "best": str(best), "config": config(best)}
+    exact = all(type(part) in (int, float, bool, str, type(None)) for part in key)  # JSON gives them back as they are
+    values = {"values": list(key)} if exact else {}
+    return {"key": [str(part) for part in key], **values, "best": str(best), "config": config(best)}
 
 
 def config(candidate: Any) -> dict[str, Any]:

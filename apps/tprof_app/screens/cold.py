@@ -1,18 +1,112 @@
-"""The page of `tprof cold`."""
+"""The page Cold start: what was compiled, looked up, loaded and tuned, step by step, for whom and why."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from tprof_app.panels import panel
+import streamlit as st
+
+from tprof.present import columns, figures_cold, units
+from tprof_app import choices
+from tprof_app.panels import chart, downloads, heading, panel, table
+from tprof_app.state import one_of, segments
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tprof.analyze import Result
+    from tprof.analyze.result import Row
     from tprof_app.recording import Recording
     from tprof_app.state import State
 
+_NOTHING: Final = (
+    "Nothing was cold here. A recording that begins before the first use of a kernel shows what it cost: "
+    "`tprof record -- python serve.py`."
+)
+_NO_READY: Final = "No process said that it was ready. Call `tprof.ready()` at the end of start-up, and record with tprof."
+_NO_SEARCH: Final = "No search of an autotuner lies in this part of the recording."
+_NO_GRAPH: Final = "No graph was compiled again. Only a recording of tprof tells what Dynamo and Inductor did."
+_NO_VARIANT: Final = "Which variant was compiled, and why, is known from a recording of tprof: `tprof record`."
+
 
 def page(recording: Recording, state: State) -> None:
-    """Every table of the result."""
-    result = recording.ask("cold", state.options)
-    for name in result.tables:
-        panel(result, name, state.command("cold"))
+    """One part of the result at a time."""
+    with st.container(horizontal=True):
+        choices.cold_request(recording, state)
+        whole = recording.ask("cold", replace(state.options, window=None))
+        kernel = choices.kernel(state, (row["kernel"] for row in whole.tables["kernels"]))
+    part = segments(state, "part", "Show", list(_PARTS), label_visibility="collapsed")
+    result = recording.ask("cold", choices.about(state.options, kernel))
+    _PARTS[part](recording, state, result, state.command("cold", *choices.flags(kernel)))
+
+
+def _waterfall(recording: Recording, state: State, result: Result, command: str) -> None:
+    rows = result.tables["waterfall"]
+    shapes = recording.ask("shapes", replace(state.options, kernels=result.kernels))
+    calls = [step for step in shapes.tables["timeline"] if step["step"] == "cold call"]
+    figure = figures_cold.waterfall(rows, calls, or_load=columns.or_load(result))
+    said = f"{units.count(len(rows))} cold stretches in order, a lane per candidate and first use, coloured by phase"
+    panel(result, "waterfall", f"{command} --format csv --table waterfall", figure=figure, alt=said, empty=_NOTHING)
+    panel(result, "phases", command, empty=_NOTHING)
+
+
+def _kernels(_: Recording, __: State, result: Result, command: str) -> None:
+    panel(result, "kernels", command, empty=_NOTHING)
+    panel(result, "specializations", command, empty=_NO_VARIANT)
+    panel(result, "first_uses", command, empty=_NOTHING)
+    panel(result, "cache_misses", command, empty="No kernel was compiled again that an earlier process had compiled.")
+
+
+def _searches(recording: Recording, state: State, result: Result, command: str) -> None:
+    panel(result, "tunings", command, empty=_NO_SEARCH)
+    told = recording.ask("autotune", state.options)
+    if told.tables["tunings"]:
+        panel(told, "kernels", state.command("autotune"))
+        panel(told, "tunings", state.command("autotune"))
+        _candidates(told, state)
+    panel(result, "candidates", command, empty=_NO_SEARCH)
+
+
+def _candidates(told: Result, state: State) -> None:
+    """The candidates of one search."""
+    heading("Candidates of a search", "Bar: what the tuner compared, with its spread. Diamond: mean on the device.",
+            state.command("autotune"))  # fmt: skip
+    searches = {str(i): _search(row) for i, row in enumerate(told.tables["tunings"])}
+    chosen = one_of(state, "search", "Search", list(searches), format_func=lambda number: searches[number])
+    rows = [row for row in told.tables["candidates"] if row["tuning"] == int(chosen)]
+    figure = figures_cold.candidates(rows)
+    chart(figure, f"{searches[chosen]}: time of each candidate, best first", "candidates-figure")
+    table(told, "candidates", rows=rows, key="candidates-table")
+    downloads(told, "candidates", figure)
+
+
+def _search(row: Row) -> str:
+    return f"{row['kernel']} {row['key'] or ''} at {units.duration(row['at_ns'])}"
+
+
+def _startup(_: Recording, state: State, result: Result, command: str) -> None:
+    rows = result.tables["startup"]
+    if state.window or state.get("kernel"):
+        st.info("Start-up is told of whole recordings: take the window and the kernel away.", icon=":material/info:")
+        return
+    pids = [str(pid) for pid in dict.fromkeys(row["pid"] for row in rows)]
+    pid = one_of(state, "process", "Process", pids) if len(pids) > 1 else "".join(pids)
+    figure = figures_cold.startup([row for row in rows if str(row["pid"]) == pid])
+    alt = f"What the start-up of process {pid} was spent on, in order"
+    panel(result, "startup", command, figure=figure, alt=alt, empty=_NO_READY)
+
+
+def _graphs(_: Recording, __: State, result: Result, command: str) -> None:
+    for name in ("recompiles", "graph_caches", "selections"):
+        if name in result.tables:
+            panel(result, name, command, empty=_NO_GRAPH)
+
+
+_PARTS: Final[dict[str, Callable[[Recording, State, Result, str], None]]] = {
+    "Waterfall": _waterfall,
+    "Kernels and variants": _kernels,
+    "Searches": _searches,
+    "Start-up": _startup,
+    "Graphs": _graphs,
+}

@@ -1,0 +1,230 @@
+"""What a window of the timeline shows: which lanes, their share of each pixel by part, and their longest intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tprof.align.ranges import match_ranges
+from tprof.analyze.lanes import PARTS, RANGE, Lane
+from tprof.analyze.lod import pixels
+from tprof.intervals import NONE, at, union
+from tprof.model import Trace, codes, distinct, ints, numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from tprof.analyze.result import Row
+
+BARS: Final = 5_000  # intervals up to which each is drawn
+LONGEST: Final = 100  # that are drawn, and can be clicked, where not all are
+PIXELS: Final = 1_200
+LANES: Final = 48
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A filter.
+
+    Attributes:
+        kinds: of lanes; empty for all.
+        parts: phases and `busy.PURPOSE`s; empty for all.
+        kernel: glob over kernel names; of streams.
+        shape: a part of the shape key of the launch; of streams.
+        ranges: globs of ranges: those, and what was launched in them on streams.
+        min_ns: shorter intervals are left out; a power of ten.
+    """
+
+    kinds: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    kernel: str = ""
+    shape: str = ""
+    ranges: tuple[str, ...] = ()
+    min_ns: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """Intervals that are drawn each by itself; arrays of shape (intervals,)."""
+
+    lane: np.ndarray  # position in `Zoom.lanes`
+    start: np.ndarray
+    end: np.ndarray
+    part: np.ndarray  # index into PARTS
+    row: np.ndarray  # of `device` or `host`, as the lane says; -1 for none
+
+    def only(self, which: np.ndarray) -> Bars:
+        """Some of them."""
+        return Bars(*(getattr(self, f.name)[which] for f in fields(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class Zoom:
+    """A window.
+
+    Attributes:
+        window: start and end, ns.
+        lanes: that have anything in it.
+        intervals: that reach into it; `hidden`: lanes beyond the most that are shown.
+        edges: of the pixels, ns; shape (pixels + 1,).
+        spent: per lane, by index into PARTS, ns in each pixel, shape (pixels,); empty where all bars are drawn.
+        bars: all intervals, or the longest.
+    """
+
+    window: tuple[int, int]
+    lanes: list[Lane]
+    intervals: int
+    hidden: int
+    edges: np.ndarray
+    spent: list[dict[int, np.ndarray]]
+    bars: Bars
+
+
+def zoom(trace: Trace, all_lanes: Sequence[Lane], window: tuple[int, int], wanted: Wanted) -> Zoom:
+    """What is in a window.
+
+    Args:
+        trace: the trace of the lanes.
+        all_lanes: as `lanes` makes them.
+        window: start and end, ns.
+        wanted: filter.
+    """
+    kept = [(lane, _codes(lane, wanted)) for lane in _chosen(trace, all_lanes, window, wanted) if len(lane.start)]
+    counts = [lane.blocks.count(*window, codes) for lane, codes in kept]
+    filled = [pair for pair, count in zip(kept, counts, strict=True) if count]
+    shown, fine = filled[:LANES], sum(counts) <= BARS
+    edges = pixels(*window, PIXELS)
+    spent = [] if fine else [_by_part(lane, codes, edges) for lane, codes in shown]
+    rows = [lane.blocks.longest(*window, BARS if fine else LONGEST, codes) for lane, codes in shown]
+    bars = _bars([lane for lane, _ in shown], rows)
+    bars = bars if fine else bars.only(np.argsort(bars.start - bars.end, kind="stable")[:LONGEST])
+    return Zoom(window, [lane for lane, _ in shown], sum(counts), len(filled) - len(shown), edges, spent, bars)
+
+
+def _codes(lane: Lane, wanted: Wanted) -> np.ndarray:
+    """Which codes of a lane are wanted, shape (codes,) bool."""
+    part = np.array([name in wanted.parts or not wanted.parts or name == RANGE for name, _ in PARTS])
+    return part[lane.parts] & (10**lane.decades >= wanted.min_ns)
+
+
+def _by_part(lane: Lane, codes: np.ndarray, edges: np.ndarray) -> dict[int, np.ndarray]:
+    spent = lane.blocks.spent(edges)
+    return {int(p): spent[codes & (lane.parts == p)].sum(axis=0) for p in distinct(lane.parts[codes])}
+
+
+def _bars(shown: Sequence[Lane], rows: Sequence[np.ndarray]) -> Bars:
+    parts = [
+        (np.full(len(r), i), lane.start[r], lane.end[r], lane.value[r], _rows(lane, r))
+        for i, (lane, r) in enumerate(zip(shown, rows, strict=True))
+    ]
+    none = (np.zeros(0, np.int64),) * 5
+    return Bars(*(np.concatenate(column) for column in zip(none, *parts, strict=True)))
+
+
+def _rows(lane: Lane, which: np.ndarray) -> np.ndarray:
+    return np.full(len(which), NONE) if lane.row is None else lane.row[which]
+
+
+def _chosen(trace: Trace, all_lanes: Iterable[Lane], window: tuple[int, int], wanted: Wanted) -> Iterator[Lane]:
+    """The lanes of the wanted kinds; streams and ranges with the wanted rows of the window alone."""
+    rows = _Rows(trace, wanted)
+    for lane in all_lanes:
+        if wanted.kinds and lane.kind not in wanted.kinds:
+            continue
+        if lane.row is None or not (wanted.ranges or (lane.kind == "stream" and (wanted.kernel or wanted.shape))):
+            yield lane
+            continue
+        near = (lane.end > window[0]) & (lane.start < window[1])
+        yield lane.only(near & rows.of(lane.kind)[lane.row])
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Which rows of `device` and `host` a filter wants."""
+
+    trace: Trace
+    wanted: Wanted
+
+    def of(self, kind: str) -> np.ndarray:
+        """Shape (rows,) bool, of the table that a kind of lane is made from."""
+        return self._device if kind == "stream" else self._named_ranges
+
+    @cached_property
+    def _named_ranges(self) -> np.ndarray:
+        keep = np.zeros(self.trace.host.num_rows, bool)
+        keep[match_ranges(self.trace, self.wanted.ranges)] = True
+        return keep
+
+    @cached_property
+    def _device(self) -> np.ndarray:
+        device, wanted = self.trace.device, self.wanted
+        keep = np.ones(device.num_rows, bool)
+        if wanted.kernel:
+            keep &= _named(device, "name", lambda name: fnmatchcase(name, wanted.kernel))
+        launch = ints(device, "launch")
+        if wanted.shape:
+            own = np.append(_named(self.trace.host, "shape_key", lambda key: wanted.shape in key), False)
+            keep &= own[launch] | own[np.append(ints(self.trace.host, "parent"), NONE)[launch]]
+        if wanted.ranges:
+            rows = np.flatnonzero(self._named_ranges)
+            spans = union(*(ints(self.trace.host, column)[rows] for column in ("start_ns", "end_ns")))
+            called = np.append(ints(self.trace.host, "start_ns"), np.iinfo(np.int64).min)[launch]
+            keep &= at(spans, called) != NONE
+        return keep
+
+
+def _named(data: pa.Table, column: str, wanted: Callable[[str], bool]) -> np.ndarray:
+    """Rows whose label is wanted, shape (rows,)."""
+    code, names = codes(data, column)
+    return np.array([*(wanted(name) for name in names), False], bool)[code]
+
+
+def details(trace: Trace, kind: str, of: int, start_ns: int, row: int) -> dict[str, list[Row]]:
+    """What is known of an interval that was clicked.
+
+    Args:
+        trace: where.
+        kind: of its lane.
+        of: row of the lane's thread or device.
+        start_ns: its begin.
+        row: of `device` or `host`; -1 for a phase.
+
+    Returns:
+        `event`: one row of what its table says; `launch`: the call that enqueued it; `stack`: what was open on the
+        thread when it began, outermost first.
+    """
+    host = trace.host
+    if kind in ("stream", "ranges") and row != NONE:
+        found = _said(trace.device if kind == "stream" else host, row)
+    else:
+        found = {}
+    call = found.get("launch") if kind == "stream" else None
+    thread, instant = of, start_ns
+    if call is not None:
+        thread, instant = host["thread"][call].as_py(), host["start_ns"][call].as_py()
+    elif kind in ("stream", "device"):
+        thread = NONE
+    return {
+        "event": [found] if found else [],
+        "launch": [] if call is None else [_said(host, call)],
+        "stack": _stack(host, thread, instant),
+    }
+
+
+def _said(data: pa.Table, row: int) -> Row:
+    """A row without what is not known."""
+    return {name: value for name, value in data.slice(row, 1).to_pylist()[0].items() if value is not None}
+
+
+def _stack(host: pa.Table, thread: int, instant: int) -> list[Row]:
+    start, end = ints(host, "start_ns"), ints(host, "end_ns")
+    open_now = np.flatnonzero((start <= instant) & (end > instant) & (ints(host, "thread") == thread))
+    order = open_now[np.lexsort((-end[open_now], start[open_now]))]
+    wanted = host.select(["kind", "name", "kernel", "start_ns", "end_ns"]).take(numbers(order)).to_pylist()
+    return [{**row, "total_ns": row["end_ns"] - row["start_ns"]} for row in wanted]

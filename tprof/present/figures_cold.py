@@ -1,0 +1,125 @@
+"""A cold start as Plotly figures: its steps in time, the candidates of a search, and start-up."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+import plotly.graph_objects as go
+
+from tprof.present import bars, columns, units
+from tprof.present.colours import OTHER, PHASE
+from tprof.present.gantt import Stretch, gantt
+from tprof.present.names import short
+from tprof.present.words import label
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tprof.analyze import Row
+
+STEPS: Final = 60  # drawn: as many as a page can show
+_CALL: Final = {"symbol": "diamond", "size": 9, "color": PHASE["launch"], "line": {"width": 1, "color": "white"}}
+
+
+def waterfall(rows: Sequence[Row], calls: Sequence[Row] = (), *, or_load: bool = False) -> go.Figure:
+    """One lane per step in order of its begin, cut by phase; a diamond is a first call of a shape, on its kernel's lane.
+
+    Args:
+        rows: `waterfall` of a cold start; the `STEPS` longest steps are drawn.
+        calls: steps `cold call` of the lives of shapes.
+        or_load: `compile` cannot be told from loading.
+    """
+    kept = _longest(rows)
+    lanes = {step: lane for lane, step in enumerate(kept)}
+    drawn = [row for row in rows if row["step"] in lanes]
+    stretches = [
+        Stretch(lanes[r["step"]], r["at_ns"], r["wall_ns"], r["phase"], r["what"] or "", r["basis"]) for r in drawn
+    ]
+    names = [_step(next(row for row in drawn if row["step"] == step), or_load=or_load) for step in kept]
+    figure = gantt(stretches, names, or_load=or_load)
+    return _with_calls(figure, drawn, calls, lanes) if drawn else figure
+
+
+def _longest(rows: Sequence[Row]) -> list[int]:
+    """Numbers of the longest steps, in order of their begin."""
+    spent: dict[int, int] = {}
+    for row in rows:
+        spent[row["step"]] = spent.get(row["step"], 0) + row["wall_ns"]
+    return sorted(sorted(spent, key=lambda step: -spent[step])[:STEPS])
+
+
+def _step(row: Row, *, or_load: bool) -> str:
+    """Name of a lane: `matmul candidate BM: 64, BN: 64`, `softmax first use`, `graph compile`."""
+    if row["role"] == "other":
+        return f"{row['kernel']} between" if row["kernel"] else label(row["phase"], or_load=or_load)
+    config = columns.cell("config", row["config"]) if row["config"] else ""
+    role = "✓ chosen" if row["role"] == "winner" else row["role"]
+    return f"{short(row['kernel'] or '', 20)} {role} {config}".strip()
+
+
+def _with_calls(figure: go.Figure, rows: Sequence[Row], calls: Sequence[Row], lanes: dict[int, int]) -> go.Figure:
+    """First calls on the lane of the last step for their kernel before them."""
+    divisor, _ = bars.scale(max(row["at_ns"] + row["wall_ns"] for row in rows))
+    placed = []
+    for call in calls:
+        before = [r["step"] for r in rows if r["kernel"] == call["kernel"] and r["at_ns"] <= call["at_ns"]]
+        placed += [(call, lanes[before[-1]])] if before else []
+    said = [f"{escape(c['kernel'])} {escape(c['label'])}, {units.duration(c['wall_ns'])}" for c, _ in placed]
+    points = go.Scatter(
+        x=[call["at_ns"] / divisor for call, _ in placed], y=[lane for _, lane in placed], mode="markers",
+        name="first call", marker=_CALL, text=said, hovertemplate="first call of %{text}<extra></extra>",
+        showlegend=bool(placed),
+    )  # fmt: skip
+    return figure.add_trace(points)
+
+
+def startup(rows: Sequence[Row], *, or_load: bool = False) -> go.Figure:
+    """One bar per part of the start-up of one process, in order of first occurrence."""
+    divisor, unit = bars.scale(max((row["total_ns"] for row in rows), default=0))
+    ends = [row["total_ns"] / divisor for row in rows]
+    figure = go.Figure(go.Bar(
+        x=ends, y=list(range(len(rows))), orientation="h", hoverinfo="skip", showlegend=False,
+        marker={"color": [PHASE.get(row["part"], OTHER) for row in rows]},
+    ))  # fmt: skip
+    texts = [f"{units.duration(row['total_ns'])}, {units.share(row['of_startup_share'])}" for row in rows]
+    figure.add_trace(bars.written(texts, ends))
+    names = [_part(row, or_load=or_load) for row in rows]
+    figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=names, range=[max(len(rows), 1) - 0.5, -0.5])
+    return bars.framed(figure, f"time until ready, {unit}", ends, 26)
+
+
+def _part(row: Row, *, or_load: bool) -> str:
+    name = label(row["part"], or_load=or_load)
+    return escape(short(f"{name} in {row['within']}" if row["within"] else name, 40))
+
+
+def candidates(rows: Sequence[Row]) -> go.Figure:
+    """Candidates of one search, best first: what the tuner compared with its spread, and the mean on the device."""
+    timed = [row for row in rows if row["time_ns"] is not None]
+    every = [row[key] for row in timed for key in ("time_ns", "device_mean_ns") if row[key]]
+    divisor, unit = bars.scale(max(every, default=0))
+    place = list(range(len(timed)))
+    measured = go.Bar(
+        x=[row["time_ns"] / divisor for row in timed], y=place, orientation="h", name="what the tuner compared",
+        marker={"color": [PHASE["autotune"] if row["winner"] else OTHER for row in timed]}, showlegend=False,
+        error_x={"type": "data", "array": [(row["spread_ns"] or 0) / 2 / divisor for row in timed], "thickness": 1.5},
+        text=[units.duration(row["time_ns"]) for row in timed], textposition="inside", insidetextanchor="start",
+        hoverinfo="skip",
+    )  # fmt: skip
+    on_device = [i for i in place if timed[i]["device_mean_ns"]]
+    mean = go.Scatter(
+        x=[timed[i]["device_mean_ns"] / divisor for i in on_device], y=on_device, mode="markers", hoverinfo="skip",
+        name="mean on the device", marker={"symbol": "diamond", "size": 10, "color": PHASE["launch"]},
+        showlegend=bool(on_device),
+    )  # fmt: skip
+    figure = go.Figure([measured, mean])
+    names = [escape(short(_config(row), 60)) for row in timed]
+    figure.update_yaxes(tickvals=place, ticktext=names, range=[max(len(timed), 1) - 0.5, -0.5])
+    framed = bars.framed(figure, f"time of a call, {unit}", [1.0] * len(timed), 30)
+    return framed.update_xaxes(range=[0, 1.1 * max(every, default=0) / divisor or 1.0])
+
+
+def _config(row: Row) -> str:
+    name = columns.cell("config", row["config"]) if row["config"] else f"candidate {row['order'] + 1}"
+    return f"✓ {name}" if row["winner"] else name

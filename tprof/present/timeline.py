@@ -1,0 +1,173 @@
+"""A window of the timeline as a Plotly figure: real bars where they are few, else a picture of shares per pixel.
+
+A drag marks a part of the window to zoom into, a click picks a bar: its `customdata` is what `pick` reads.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tprof.analyze.lanes import PARTS, RANGE
+from tprof.model import codes
+from tprof.present import names, units
+from tprof.present.bars import marker, scale
+from tprof.present.colours import of_part
+from tprof.present.pixmap import picture
+from tprof.present.words import part_label
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tprof.analyze.zoom import Zoom
+    from tprof.model import Trace
+
+_LANE: Final = 26  # pixels of height
+_HOVERS: Final = 6_000  # cells that say what they are made of
+_ANCHORS: Final = 400  # invisible points: a drag over none of them would not be heard of
+_NAME: Final = 44
+_SHOWN: Final = 0.001  # of a cell: less is not told
+
+
+def timeline(view: Zoom, trace: Trace, zero_ns: int, *, or_load: bool = False) -> go.Figure:
+    """The figure.
+
+    Args:
+        view: what to draw.
+        trace: for names.
+        zero_ns: what the axis counts from.
+        or_load: `compile` cannot be told from loading.
+    """
+    low, high = view.window
+    divisor, unit = scale(high - low)
+    figure = go.Figure()
+    if view.spent:
+        _shares(figure, view, zero_ns, divisor, or_load=or_load)
+    _bars(figure, view, trace, zero_ns, divisor, or_load=or_load)
+    at = (view.edges[:-1] - zero_ns) / divisor
+    anchors = at[:: max(len(at) // _ANCHORS, 1)]
+    figure.add_trace(
+        go.Scatter(x=anchors, y=np.zeros(len(anchors)), mode="markers", hoverinfo="skip", showlegend=False,
+                   marker={"opacity": 0, "size": 2})
+    )  # fmt: skip
+    count = max(len(view.lanes), 1)
+    figure.update_yaxes(
+        tickvals=[-i for i in range(len(view.lanes))], ticktext=_labels(view), range=[0.5 - count, 0.5], fixedrange=True
+    )
+    window = [(edge - zero_ns) / divisor for edge in view.window]
+    figure.update_xaxes(title_text=f"time after the first event, {unit}", range=window, fixedrange=True)
+    return figure.update_layout(
+        barmode="overlay", bargap=0.2, dragmode="select", selectdirection="h", height=130 + _LANE * count,
+        margin={"l": 8, "r": 12, "t": 8, "b": 90}, hoverlabel={"align": "left"}, clickmode="event+select",
+        legend={"orientation": "h", "yanchor": "bottom", "y": 0, "yref": "container", "x": 0, "itemclick": False},
+    )  # fmt: skip
+
+
+def dragged(view: Zoom, marked: Sequence[float], zero_ns: int) -> tuple[int, int]:
+    """The window that a drag marked, at least a nanosecond of the window that was shown.
+
+    Args:
+        view: what was drawn.
+        marked: positions on its axis.
+        zero_ns: what the axis counts from.
+    """
+    divisor, _ = scale(view.window[1] - view.window[0])
+    low, high = (round(x * divisor) + zero_ns for x in (min(marked), max(marked)))
+    low = min(max(low, view.window[0]), view.window[1] - 1)
+    return low, max(min(high, view.window[1]), low + 1)
+
+
+def pick(said: str) -> tuple[str, int, int, int] | None:
+    """Kind and owner of the lane, begin in ns, and row of what was clicked; None if the text names nothing."""
+    kind, *rest = said.split(".")
+    numbers = [int(part) for part in rest if part.lstrip("-").isdecimal()]
+    return (kind, numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
+
+
+def _labels(view: Zoom) -> list[str]:
+    """What each lane is called, after the first of a group its process or device."""
+    before = [None, *(lane.group for lane in view.lanes)]
+    return [
+        (f"<b>{escape(names.short(lane.group, 24))}</b>  " if lane.group != group else "")
+        + escape(names.short(lane.label, 30))
+        for lane, group in zip(view.lanes, before, strict=False)
+    ]
+
+
+def _bars(figure: go.Figure, view: Zoom, trace: Trace, zero_ns: int, divisor: int, *, or_load: bool) -> None:
+    """One trace per part and basis: one legend entry."""
+    bars, told = view.bars, _names(view, trace, or_load=or_load)
+    length = bars.end - bars.start
+    said = [f"{units.duration(int(ns))}" for ns in length]
+    keys = [
+        f"{view.lanes[lane].kind}.{view.lanes[lane].of}.{start}.{row}"
+        for lane, start, row in zip(bars.lane.tolist(), bars.start.tolist(), bars.row.tolist(), strict=True)
+    ]
+    listed = {code: 0 for spent in view.spent for code in spent} | dict.fromkeys(bars.part.tolist(), 0)
+    names_listed = set[str]()
+    for code in sorted(listed):
+        part, basis = PARTS[code]
+        mine = np.flatnonzero(bars.part == code)
+        shown = part_label(part, or_load=or_load) if part != RANGE else RANGE
+        figure.add_trace(go.Bar(
+            x=length[mine] / divisor if len(mine) else [None], base=(bars.start[mine] - zero_ns) / divisor,
+            y=-bars.lane[mine] if len(mine) else [0], width=0.8, orientation="h", name=shown,
+            legendgroup=shown, showlegend=shown not in names_listed, marker=marker(of_part(part), basis),
+            hovertext=[told[i] for i in mine.tolist()], customdata=[[keys[i], said[i]] for i in mine.tolist()],
+            hovertemplate=f"<b>%{{hovertext}}</b><br>{shown}, {basis}<br>%{{customdata[1]}}<extra></extra>",
+            selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 0.85}},
+        ))  # fmt: skip
+        names_listed.add(shown)
+
+
+def _names(view: Zoom, trace: Trace, *, or_load: bool) -> list[str]:
+    """What each bar is called: the kernel, the range, or the phase."""
+    tables = {"stream": codes(trace.device, "name"), "ranges": codes(trace.host, "name")}
+    found = []
+    for lane, part, row in zip(view.bars.lane.tolist(), view.bars.part.tolist(), view.bars.row.tolist(), strict=True):
+        if row >= 0:
+            code, known = tables[view.lanes[lane].kind]
+            found.append(escape(names.kernel(known[code[row]], _NAME)))
+        else:
+            found.append(part_label(PARTS[part][0], or_load=or_load))
+    return found
+
+
+def _shares(figure: go.Figure, view: Zoom, zero_ns: int, divisor: int, *, or_load: bool) -> None:
+    """The picture, and over it cells that say on hover what they are made of."""
+    low, high = ((edge - zero_ns) / divisor for edge in view.window)
+    width = np.diff(view.edges)
+    shares = [{PARTS[code]: spent / width for code, spent in lane.items()} for lane in view.spent]
+    figure.add_layout_image(
+        source=picture(shares), xref="x", yref="y", x=low, y=0.5, sizex=high - low, sizey=len(shares),
+        xanchor="left", yanchor="top", sizing="stretch", layer="below",
+    )  # fmt: skip
+    columns = max(min(_HOVERS // len(shares), len(width)), 1)
+    cut = np.linspace(0, len(width), columns + 1).astype(int)
+    whole = np.add.reduceat(width, cut[:-1])
+    text = [
+        _told([(PARTS[c], np.add.reduceat(s, cut[:-1]) / whole) for c, s in lane.items()], or_load=or_load)
+        for lane in view.spent
+    ]
+    clear = [[0, "rgba(0,0,0,0)"], [1, "rgba(0,0,0,0)"]]
+    at = (view.edges[cut] - zero_ns) / divisor
+    figure.add_trace(
+        go.Heatmap(x=at, y=[-i for i in range(len(text))], z=np.zeros((len(text), columns), np.uint8), text=text,
+                   hovertemplate="%{text}<extra></extra>", colorscale=clear, showscale=False)
+    )  # fmt: skip
+
+
+def _told(parts: Sequence[tuple[tuple[str, str], np.ndarray]], *, or_load: bool) -> list[str]:
+    """`compile 62.0 %<br>launch 20.1 %` of each cell, the largest first."""
+    labels = [
+        part_label(part, or_load=or_load) + (f" ({basis})" if basis == "inferred" else "") for (part, basis), _ in parts
+    ]
+    shares = np.array([share for _, share in parts])
+    order = np.argsort(-shares, axis=0, kind="stable")
+    return [
+        "<br>".join(f"{labels[p]} {units.share(shares[p, cell])}" for p in order[:, cell] if shares[p, cell] >= _SHOWN)
+        for cell in range(shares.shape[1])
+    ]
