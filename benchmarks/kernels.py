@@ -1,17 +1,21 @@
 """Each kernel of tprof_kernels against torch eager, torch.compile and the library's call, on the GPU at hand.
 
-    python benchmarks/kernels.py --shard 1/4 --out kernels-1.jsonl     # again: goes on where it stopped
-    python benchmarks/kernels.py --table kernels-*.jsonl               # Markdown of what was measured
+    python -W ignore benchmarks/kernels.py --forward --out kernels.jsonl    # again: goes on where it stopped
+    python -W ignore benchmarks/kernels.py --all --shard 1/4 --out kernels-1.jsonl
+    python benchmarks/kernels.py --table kernels*.jsonl                     # Markdown of what was measured
 
 Medians of CUDA-event times with the L2 cache flushed before each call, and their 10th and 90th percentile. The ceiling
 is measured in the same run: a plain kernel that moves as many bytes in the same ratio of reads to writes, and cuBLAS
 on bfloat16 matrices of 8192 x 8192. The host's time per call is measured apart: the flush hides it from the events.
+torch.compile gets what torch eager runs, and only as a whole graph: `failed` where it would break it.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import fnmatch
+import itertools
 import json
 import multiprocessing
 import os
@@ -22,23 +26,27 @@ from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "kernels")]
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # our own processes compile ahead
 
 import torch  # noqa: E402 - the line above comes first for what follows
 import torch._functorch.config  # noqa: E402
+import torch._inductor.config  # noqa: E402
 from tprof_kernels import KERNELS  # noqa: E402
 from tprof_kernels.tuned import Tuned  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from tprof.kernelspec import KernelSpec
 
 torch._functorch.config.donated_buffer = False  # noqa: SLF001 - else a compiled graph's backward runs only once
+torch._inductor.config.autotune_local_cache = False  # noqa: SLF001 - what was timed beside others' work decides nothing
 
 FLUSH = 512 << 20  # bytes: ten times an L2 cache, and long enough to hide the host's time for a call
-SECONDS = 0.3  # of calls per measurement
+SECONDS = 0.1  # of calls per measurement
 PEAK = 8192  # rows and columns of the matrices that measure the compute ceiling
-WORKERS = 6  # processes that compile ahead; each has a CUDA context and inputs of its own
+WORKERS = 14  # processes that compile ahead; each has its share of the GPU's memory
+WEIGHT = 200  # operations that a GPU can do in the time of moving a byte: to tell which of two calls is larger
 Item = dict[str, Any]
 
 
@@ -49,21 +57,23 @@ def main() -> None:
         print(table([json.loads(line) for path in options.table for line in path.read_text().splitlines()]))
         return
     shard, shards = map(int, options.shard.split("/"))
-    items = list(work(options.kernels, options.dtypes, backward=not options.forward))[shard - 1 :: shards]
-    done = {_key(json.loads(line)) for line in options.out.read_text().splitlines()} if options.out.exists() else set()
+    items = list(work(options))[shard - 1 :: shards]
+    rows = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
+    done = set(map(_key, rows))
     items = [item for item in items if _key(item) not in done]
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}: {len(items)} to measure, {len(done)} done")
     start = time.perf_counter()
-    with multiprocessing.get_context("spawn").Pool(min(WORKERS, os.cpu_count() or 1), maxtasksperchild=8) as pool:
+    with multiprocessing.get_context("spawn").Pool(min(WORKERS, len(items)) or 1, maxtasksperchild=8) as pool:
         pool.map(compile_ahead, items, chunksize=1)
     print(f"compiled in {time.perf_counter() - start:.0f} s")
     ceilings = Ceilings()
     with options.out.open("a") as file:
         for item in items:
-            row = measure_item(item, ceilings)
-            file.write(json.dumps(row) + "\n")
+            rows.append(measure_item(item, ceilings))
+            file.write(json.dumps(rows[-1]) + "\n")
             file.flush()
-            print(f"{time.perf_counter() - start:4.0f} s  {_line(row)}", flush=True)
+            print(f"{time.perf_counter() - start:4.0f} s  {_line(rows[-1])}", flush=True)
+    print(table(rows))
 
 
 def _options() -> argparse.Namespace:
@@ -73,26 +83,43 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--kernels", default="*", help="glob of kernel names")
     parser.add_argument("--dtypes", default="bfloat16", help="comma-separated; a kernel without them takes its first")
     parser.add_argument("--forward", action="store_true", help="leave out the backward passes")
+    parser.add_argument("--all", action="store_true", help="every representative shape; else a small and a large one")
     parser.add_argument("--table", type=Path, nargs="+", help="print these results and measure nothing")
     return parser.parse_args()
 
 
-def work(kernels: str, dtypes: str, *, backward: bool) -> Iterator[Item]:
-    """What there is to measure: each representative shape, forward, and backward where there is one."""
+def work(options: argparse.Namespace) -> Iterator[Item]:
+    """What there is to measure, forward, and backward where there is one."""
     for spec in KERNELS.values():
-        names = [name for name in dtypes.split(",") if name in spec.dtypes] or [spec.dtypes[0]]
-        for bucket, shapes in spec.shapes.items() if fnmatch.fnmatch(spec.name, kernels) else ():
-            for sizes in shapes:
-                for dtype in names:
-                    for way in ("forward", "backward") if backward and spec.gradients else ("forward",):
-                        yield {"kernel": spec.name, "bucket": bucket, "sizes": sizes, "dtype": dtype, "way": way}
+        if fnmatch.fnmatch(spec.name, options.kernels):
+            names = [name for name in options.dtypes.split(",") if name in spec.dtypes] or [spec.dtypes[0]]
+            ways = ["forward", "backward"] if spec.gradients and not options.forward else ["forward"]
+            for (bucket, sizes), dtype, way in itertools.product(_shapes(spec, options), names, ways):
+                yield {"kernel": spec.name, "bucket": bucket, "sizes": sizes, "dtype": dtype, "way": way}
+
+
+def _shapes(spec: KernelSpec, options: argparse.Namespace) -> list[tuple[str, Mapping[str, Any]]]:
+    """Representative shapes with their buckets: all, or the least and the most work among the first of each bucket."""
+    if options.all:
+        return [(bucket, sizes) for bucket, shapes in spec.shapes.items() for sizes in shapes]
+
+    def effort(shape: tuple[str, Mapping[str, Any]]) -> int:
+        cost = spec.cost(shape[1], spec.dtypes[0])
+        return cost.operations + WEIGHT * (cost.bytes_read + cost.bytes_written)
+
+    first = sorted(((bucket, shapes[0]) for bucket, shapes in spec.shapes.items() if bucket != "other"), key=effort)
+    return [first[0], first[-1]]
 
 
 def contenders(spec: KernelSpec) -> dict[str, Callable[..., Any]]:
     """What is measured, by column."""
     torch.compiler.reset()
-    found = {"ours": spec.function, "eager": spec.fallback, "compile": torch.compile(spec.fallback, dynamic=False)}
+    found = {"ours": spec.function, "eager": spec.fallback, "compile": _compiled(spec)}
     return found | ({"library": spec.library} if spec.library and spec.library is not spec.fallback else {})
+
+
+def _compiled(spec: KernelSpec) -> Callable[..., Any]:
+    return torch.compile(spec.fallback, dynamic=False, fullgraph=True)
 
 
 def call_of(spec: KernelSpec, item: Item, function: Callable[..., Any]) -> Callable[[], Any]:
@@ -110,15 +137,12 @@ def call_of(spec: KernelSpec, item: Item, function: Callable[..., Any]) -> Calla
 
 def compile_ahead(item: Item) -> None:
     """In a process of its own: fill the disk caches of Triton and torch.compile; failures show again when measured."""
+    torch.cuda.set_per_process_memory_fraction(0.9 / WORKERS)
     spec = KERNELS[item["kernel"]]
-    for name, function in contenders(spec).items():
-        if name in {"ours", "compile"}:
-            try:
-                call_of(spec, item, function)()
-                torch.cuda.synchronize()
-            except Exception as error:  # noqa: BLE001 - a contender may fail in any way, and the rest must go on
-                print(f"{item}: {name}: {type(error).__name__}: {error}", file=sys.stderr)
-            torch.cuda.empty_cache()  # the other processes need room too
+    for function in (spec.function, _compiled(spec)):
+        with contextlib.suppress(Exception):
+            call_of(spec, item, function)()
+            torch.cuda.synchronize()
 
 
 def measure_item(item: Item, ceilings: Ceilings) -> Item:
@@ -213,7 +237,9 @@ def _time(row: Item, name: str) -> str:
     result = row["results"].get(name)
     if result is None:
         return "-"
-    return "failed" if "error" in result else f"{result['median_us']:.1f}"
+    if "error" in result:
+        return "no memory" if result["error"].startswith("OutOfMemoryError") else "failed"
+    return f"{result['median_us']:.1f}"
 
 
 def _cells(row: Item) -> list[str]:

@@ -9,11 +9,16 @@ if TYPE_CHECKING:
     from tprof.analyze import Options, Result
     from tprof.errors import SourceError, TprofError, UsageError
     from tprof.facade import Trace, load
-    from tprof.record import annotate, ready, request, trace
+    from tprof.prepare.at_ready import ready
+    from tprof.prepare.bucketed import bucketed
+    from tprof.prepare.guard import guard
+    from tprof.prepare.warmup import warmup
+    from tprof.record import RefusedError, annotate, request, trace
 
 __version__ = "0.1.0"
 __all__ = [
     "Options",
+    "RefusedError",
     "Result",
     "SourceError",
     "TprofError",
@@ -21,10 +26,13 @@ __all__ = [
     "UsageError",
     "__version__",
     "annotate",
+    "bucketed",
+    "guard",
     "load",
     "ready",
     "request",
     "trace",
+    "warmup",
 ]
 
 _HOME = {
@@ -34,8 +42,12 @@ _HOME = {
     "TprofError": "tprof.errors",
     "Trace": "tprof.facade",
     "UsageError": "tprof.errors",
+    "bucketed": "tprof.prepare.bucketed",
+    "guard": "tprof.prepare.guard",
     "load": "tprof.facade",
-    **dict.fromkeys(("annotate", "ready", "request", "trace"), "tprof.record"),
+    "ready": "tprof.prepare.at_ready",
+    "warmup": "tprof.prepare.warmup",
+    **dict.fromkeys(("RefusedError", "annotate", "request", "trace"), "tprof.record"),
 }
 
 

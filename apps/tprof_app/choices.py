@@ -44,7 +44,9 @@ def kernel(state: State, names: Iterable[str | None], every: str = "All kernels"
     offered = ["", *dict.fromkeys(name for name in names if name)]
     here = state.get("kernel")
     offered += [here] if here not in offered else []
-    return one_of(state, "kernel", "Kernel", offered, format_func=lambda name: shortened(name, _NAME) if name else every)
+    return one_of(
+        state, "kernel", "Kernel", offered, format_func=lambda name: shortened(name, _NAME) if name else every
+    )
 
 
 def about(options: Options, name: str) -> Options:

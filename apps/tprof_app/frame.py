@@ -34,7 +34,10 @@ PAGES: Final = (
     ("Compare", "compare", "compare_arrows"),
     ("Data", "data", "database"),
 )
-_TABULAR: Final = "<style>[data-testid=stMetricValue], [data-testid=stMarkdownContainer] {font-variant-numeric: tabular-nums}</style>"
+_STYLE: Final = """<style>
+[data-testid=stMetricValue], [data-testid=stMarkdownContainer] {font-variant-numeric: tabular-nums}
+[data-testid=stMainBlockContainer] {padding-top: 3rem}
+</style>"""
 
 
 def show(served: Served, first: str = "Overview") -> None:
@@ -45,7 +48,7 @@ def show(served: Served, first: str = "Overview") -> None:
         first: title of the page that an address without a page shows.
     """
     st.set_page_config(page_title="tprof", page_icon=":material/timer:", layout="wide")
-    st.html(_TABULAR)
+    st.html(_STYLE)
     pages: dict[str, StreamlitPage] = {}
     for title, module, icon in PAGES:
         draw = partial(_page, title, module, served, pages)
@@ -87,4 +90,6 @@ def _window(view: State) -> None:
     low, high = (edge - view.extent[0] for edge in view.window)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(f"Only from {low / 1e6:,.3f} ms to {high / 1e6:,.3f} ms after the first event")
-        st.button("Show all", on_click=state.change, kwargs={"window": None}, type="tertiary", icon=":material/zoom_out_map:")
+        st.button(
+            "Show all", on_click=state.change, kwargs={"window": None}, type="tertiary", icon=":material/zoom_out_map:"
+        )

@@ -1,4 +1,4 @@
-"""Rows of a result as a table: a unit in every heading, numbers as numbers, foreign text as text (a canvas draws it)."""
+"""Rows of a result as a table: a unit in every heading, and foreign text as text, for a canvas draws it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import streamlit as st
 
-from tprof.present.columns import Column, cell, shown
+from tprof.present.columns import EDGES, Column, cell, shown
 from tprof.present.words import MEANING
 
 if TYPE_CHECKING:
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
     from tprof.analyze.result import Row
 
-_TIMES: Final = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
-_SIZES: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
+_SCALES: Final = {
+    "ns": ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")),
+    "bytes": ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")),
+}  # fmt: skip
 _FINE: Final = 1e-3  # of the unit: what three decimals still show
 
 
@@ -36,10 +38,8 @@ def grid(rows: Sequence[Row], columns: Sequence[Column], *, or_load: bool = Fals
 
 def _column(column: Column, values: list[Any], *, or_load: bool) -> tuple[pa.Array, Any]:
     key, heading = column.key, column.heading
-    if key.endswith("_ns"):
-        return _scaled(values, heading, _TIMES)
-    if key.endswith("_bytes"):
-        return _scaled(values, heading, _SIZES)
+    if (scales := _SCALES.get(key.rpartition("_")[2])) is not None:
+        return _scaled(values, heading, scales)
     if key.endswith("_share"):
         part = st.column_config.ProgressColumn(f"{heading}, %", format="percent", min_value=0.0, max_value=1.0)
         return pa.array(values, pa.float64()), part

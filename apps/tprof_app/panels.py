@@ -5,6 +5,8 @@ Nothing here computes. Names from a trace reach the page through `plain`, a tabl
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 import streamlit as st
@@ -33,9 +35,9 @@ def heading(title: str, said: str, command: str) -> None:
         st.code(command, language="bash", wrap_lines=True)
 
 
-def panel(
+def panel(  # noqa: PLR0913  a panel has as many parts, each with its name
     result: Result, name: str, command: str, *, figure: go.Figure | None = None, alt: str = "", empty: str = "",
-    title: str = "",
+    title: str = "", fold: bool = False,
 ) -> None:  # fmt: skip
     """One table of a result as its view says: heading, figure, table, downloads.
 
@@ -47,6 +49,7 @@ def panel(
         alt: the figure in words, for those who cannot see it.
         empty: what to say, and to do, if there are no rows.
         title: instead of the view's heading.
+        fold: the table is behind a click; for a figure that says it all.
     """
     view, rows = views.view(result, name), result.tables[name]
     heading(title or view.heading, view.caption, command)
@@ -56,7 +59,8 @@ def panel(
     key = f"{result.title}-{name}"
     if figure is not None:
         chart(figure, alt or view.heading, f"{key}-figure")
-    table(result, name, key=f"{key}-table")
+    with st.expander("Table") if fold else nullcontext():
+        table(result, name, key=f"{key}-table")
     downloads(result, name, figure)
 
 
@@ -78,9 +82,9 @@ def table(result: Result, name: str, *, rows: Sequence[Row] | None = None, key: 
     if not data.num_columns:
         return None
     height = _ROW_PIXELS * (min(len(rows), _ROWS_SEEN) + 1) + 3
-    chosen = st.dataframe(
+    chosen: Any = st.dataframe(
         data, column_config=config, hide_index=True, height=height, key=key, alt=views.view(result, name).heading,
-        **({"on_select": "rerun", "selection_mode": "single-row"} if pick else {}),
+        on_select="rerun" if pick else "ignore", selection_mode="single-row",
     )  # fmt: skip
     return next((rows[i] for i in chosen.selection.rows), None) if pick else None
 
@@ -110,10 +114,14 @@ def _button(label: str, file: str, mime: str, make: Callable[[], str | bytes]) -
 
 
 def warnings(result: Result, most: int = 4) -> None:
-    """What was lost, repaired or cannot be known."""
-    notes = [f"{note.code} ({units.count(note.count)}): {note.message}" for note in result.notes]
-    for note in notes[:most]:
-        st.warning(plain(note), icon=":material/warning:")
-    if len(notes) > most:
-        with st.expander(f"{len(notes) - most} more warnings"):
-            st.markdown("\n".join(f"- {plain(note)}" for note in notes[most:]))
+    """What was lost, repaired or cannot be known; what several sources say alike, once."""
+    counts: dict[tuple[str, str], int] = {}
+    for note in result.notes:
+        key = note.code, note.message.replace(note.source, PurePath(note.source).name) if note.source else note.message
+        counts[key] = counts.get(key, 0) + note.count
+    said = [plain(f"{code} ({units.count(count)}): {message}") for (code, message), count in counts.items()]
+    for line in said[:most]:
+        st.warning(line, icon=":material/warning:")
+    if len(said) > most:
+        with st.expander(f"{len(said) - most} more warnings"):
+            st.markdown("\n".join(f"- {line}" for line in said[most:]))

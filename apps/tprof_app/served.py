@@ -58,9 +58,7 @@ class Served:
 
     def listed(self, relative: str) -> tuple[list[str], list[str]]:
         """Names of the folders, and of the recordings, in a folder below the root; neither links nor hidden ones."""
-        paths = [
-            p for p in sorted(self.below(relative).iterdir()) if not p.is_symlink() and not p.name.startswith(".")
-        ]
+        paths = [p for p in sorted(self.below(relative).iterdir()) if not p.is_symlink() and not p.name.startswith(".")]
         recordings = [p.name for p in paths if is_run(p) or (p.is_file() and is_trace(p))]
         return [p.name for p in paths if p.is_dir() and p.name not in recordings], recordings
 

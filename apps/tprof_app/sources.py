@@ -63,7 +63,7 @@ def given(sources: Sequence[str]) -> list[Choice]:
 
 
 def offered(served: Served) -> list[Choice]:
-    """Everything that is picked by a click: what the command line named, else the samples; then this session's uploads."""
+    """What a click picks: the sources of the command line, else the samples; then this session's uploads."""
     return [*(given(served.given) if served.given else samples()), *_uploads().choices.values()]
 
 
@@ -97,7 +97,7 @@ def uploaded(files: Sequence[UploadedFile], served: Served) -> Choice:
 
 
 def without_folder(text: str, served: Served) -> str:
-    """Text without the folders of uploads and of the server, which mean nothing to a user and are not theirs to know."""
+    """Text without the folders of uploads and of the server, which are not a user's to know."""
     shown = re.sub(rf"{re.escape(str(_uploads().folder))}/[^/]+/", "", text)
     return shown.replace(f"{served.root}/", "") if served.root else shown
 

@@ -156,4 +156,3 @@ def segments(state: State, name: str, label: str, options: Sequence[str], **more
     value = state.get(name)
     bound = _bound(name, value if value in options else options[0])
     return str(st.segmented_control(label, options, required=True, **bound, **more))
-

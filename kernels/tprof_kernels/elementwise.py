@@ -182,7 +182,7 @@ def keep_mask(rows: int, columns: int, dropout: float, seed: int, device: torch.
 def philox(counter: tuple[torch.Tensor, ...], key: tuple[int, int]) -> tuple[torch.Tensor, ...]:
     """Philox 4x32-10: four words from a counter of four words, each held in an int64."""
     low = 0xFFFFFFFF
-    a, b, c, d = counter
+    a, b, c, d = (word & low for word in counter)  # no pure index to Inductor, which would multiply it in 32 bits
     for i in range(10):
         left, right = 0xD2511F53 * a, 0xCD9E8D57 * c  # an int64 may wrap; the two halves are right nevertheless
         k, m = (key[0] + i * 0x9E3779B9) & low, (key[1] + i * 0xBB67AE85) & low

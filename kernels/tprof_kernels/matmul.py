@@ -164,20 +164,24 @@ def _torch(
     out = kwargs.get("out_dtype") or (torch.bfloat16 if a.dtype == FLOAT8 else a.dtype)
     if a.dtype == FLOAT8:
         a, b = a.float(), b.float()
-    y = a @ b if bias is None else a @ b + bias
-    y = _ACTIVATE[kwargs.get("activation", "none")](y)
-    return (y if residual is None else y + residual).to(out)
+    return _epilogue(a @ b, bias, residual, kwargs.get("activation", "none")).to(out)
+
+
+def _epilogue(y: torch.Tensor, bias: Optional, residual: Optional, activation: str) -> torch.Tensor:
+    y = _ACTIVATE[activation](y if bias is None else y + bias)
+    return y if residual is None else y + residual
 
 
 def _library(
     a: torch.Tensor, b: torch.Tensor, bias: Optional = None, residual: Optional = None, **kwargs: Any
 ) -> torch.Tensor:
     """cuBLAS, by `_scaled_mm` for float8, and torch's operators for what follows the product."""
-    aligned = a.dim() == 2 and b.stride(0) == 1 and not any(size % 16 for size in (*a.shape, *b.shape))
+    aligned = a.dim() == b.dim() == 2 and b.stride(0) == 1 and not any(size % 16 for size in b.shape)
     if a.dtype != FLOAT8 or not aligned or a.device.type == "cpu":
         return _torch(a, b, bias, residual, **kwargs)
     one = torch.ones((), device=a.device)
-    return torch._scaled_mm(a, b, one, one, out_dtype=torch.bfloat16)  # noqa: SLF001 - torch's only float8 product
+    y = torch._scaled_mm(a, b, one, one, out_dtype=torch.bfloat16)  # noqa: SLF001 - torch's only float8 product
+    return _epilogue(y, bias, residual, kwargs.get("activation", "none"))
 
 
 def _reference(

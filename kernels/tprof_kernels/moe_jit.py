@@ -33,7 +33,7 @@ def moe_combine(out, rows, weights, slot, D, r_m, r_d, w_m, w_k, TOPK: tl.conste
         total = tl.zeros([BLOCK_D], tl.float32)
         for choice in tl.static_range(TOPK):
             row = tl.load(slot + token * TOPK + choice)
-            weight = tl.load(weights + token * w_m + choice * w_k).to(tl.float32)
+            weight = tl.load(weights + token * w_m + choice * w_k, row >= 0, other=0.0).to(tl.float32)
             value = tl.load(rows + row * r_m + cols * r_d, cols < tl.where(row < 0, 0, D), other=0.0)
             total += weight * value.to(tl.float32)
         tl.store(out + token * D + cols, total.to(out.dtype.element_ty), cols < D)
@@ -90,10 +90,12 @@ def moe_weight_gradient(
     expert, tile = tl.program_id(0) // tiles, tl.program_id(0) % tiles
     ks = tile // across * BLOCK_K + tl.arange(0, BLOCK_K)
     cols = tile % across * BLOCK_N + tl.arange(0, BLOCK_N)
-    at = tl.arange(0, BLOCK_M)
+    MOST: tl.constexpr = 1024 // x.dtype.element_ty.primitive_bitwidth  # more float32 rows in a step spill
+    STEP: tl.constexpr = BLOCK_M if BLOCK_M < MOST else MOST  # noqa: FURB136 - no `min` of constants in Triton
+    at = tl.arange(0, STEP)
     first, last = tl.load(edges + expert) * BLOCK_M, tl.load(edges + expert + 1) * BLOCK_M
     acc = tl.zeros([BLOCK_K, BLOCK_N], tl.float32)
-    for row in range(first, last, BLOCK_M):
+    for row in range(first, last, STEP):
         x_tile = tl.load(x + (row + at)[:, None] * x_m + ks[None, :] * x_k, (ks < K)[None, :], other=0.0)
         y_tile = tl.load(dy + (row + at)[:, None] * y_m + cols[None, :] * y_n, (cols < N)[None, :], other=0.0)
         acc = dot(tl.trans(x_tile), y_tile, acc, "tf32x3")
@@ -133,6 +135,8 @@ MATMUL = Tuned(moe_matmul, CANDIDATES, SAFE, BUCKETS, ("BLOCK_M", "N", "K"), pru
 GRADIENT_SAFE = triton.Config({"BLOCK_N": 64, "BLOCK_K": 64}, num_warps=4, num_stages=1)
 GRADIENT_CANDIDATES = (
     triton.Config({"BLOCK_N": 64, "BLOCK_K": 64}, num_warps=4, num_stages=3),  # many programs, for small experts
-    triton.Config({"BLOCK_N": 128, "BLOCK_K": 128}, num_warps=8, num_stages=3),  # half the reads of x and dy
-)  # not more: the result is large, so that programs abound, and a step is as deep as a block of rows
+    triton.Config({"BLOCK_N": 128, "BLOCK_K": 128}, num_warps=8, num_stages=2),  # half the reads of x and dy
+)  # not more: the result is large, so that programs abound, and a step is no deeper than a block of rows
+
+
 GRADIENT = Tuned(moe_weight_gradient, GRADIENT_CANDIDATES, GRADIENT_SAFE, BUCKETS, ("BLOCK_M", "N", "K"))

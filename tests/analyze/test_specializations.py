@@ -6,8 +6,7 @@ import pytest
 from support.runs import Writer
 
 import tprof
-from tprof.analyze.specializations import why_new
-from tprof.read.run_variants import changes
+from tprof.variants import changes, why_new
 
 DIVISIBLE = "i32, tt.divisibility=16"
 

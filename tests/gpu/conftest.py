@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def _missing() -> str:
@@ -20,6 +25,11 @@ def _missing() -> str:
 
 
 WHY = _missing()
+
+
+def python_path(root: Path) -> str:
+    """PYTHONPATH of a process that runs the examples."""
+    return os.pathsep.join(filter(None, [str(root), str(root / "kernels"), os.environ.get("PYTHONPATH", "")]))
 
 
 @pytest.fixture(autouse=True)

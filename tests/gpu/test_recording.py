@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 
 import pytest
-from gpu.conftest import WHY
+from gpu.conftest import WHY, python_path
 
 import tprof
 from tprof.intervals import NONE
@@ -26,7 +26,7 @@ def recorded(root, tmp_path_factory):
     folder = tmp_path_factory.mktemp("serve")
     caches = {"TRITON_CACHE_DIR": str(folder / "triton"), "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor")}
     command = [sys.executable, "examples/serve.py", str(folder / "run"), "--torch-profiler", "gpu"]
-    environment = os.environ | caches | {"PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
+    environment = os.environ | caches | {"PYTHONPATH": python_path(root)}
     subprocess.run([*command, "--lengths", ",".join(map(str, LENGTHS))], cwd=root, env=environment, check=True)
     return tprof.load(folder / "run")
 
@@ -36,7 +36,7 @@ def kernel_rows(trace, name):
     return [i for i, c in enumerate(code.tolist()) if names[c] == name]
 
 
-@pytest.mark.parametrize("kernel", ["matmul", "softmax"])
+@pytest.mark.parametrize("kernel", ["matmul", "attention_forward"])
 def test_every_execution_knows_its_launch_and_its_shape_key(recorded, kernel):
     rows = kernel_rows(recorded, kernel)
     launch, key = ints(recorded.device, "launch")[rows], codes(recorded.host, "shape_key")[0]

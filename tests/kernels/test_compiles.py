@@ -22,6 +22,9 @@ ACCEPTED_SPILLS = {  # registers that a kernel may spill
     "attention_forward": 32,
     "attention_dq": 24,
     "attention_dkdv": 128,
+    # 8.0 multiplies from registers: the widest tile, or float32's parts of products, spill there and lose the search
+    "moe_matmul": 104,
+    "moe_weight_gradient": 8,
     "matmul_tiles": 8,  # float32 with a K that is no multiple of the step: 32 bytes of a thread's 1000
 }
 
@@ -53,14 +56,14 @@ def test_every_candidate_compiles_and_fits(spec, capability, monkeypatch):
             missing, first = set(untried), len(driver.loads)
             for sizes in shapes:  # until each kernel was searched in this dtype
                 if missing:
-                    call(spec, sizes, dtype)
+                    call(spec, sizes, dtype, torch.empty_like)
                     missing -= {load.name for load in driver.loads[first:]}
             assert not missing, "no representative shape launches it"
         for dtype, sizes in itertools.product(dtypes, shapes):
             if any(untried.values()):
-                call(spec, sizes, dtype)
+                call(spec, sizes, dtype, torch.empty_like)
         monkeypatch.setenv("TPROF_KERNELS_TUNE", "0")  # the conservative configs too
-        call(spec, shapes[0], spec.dtypes[0])
+        call(spec, shapes[0], spec.dtypes[0], torch.empty_like)
     assert not any(untried.values()), "no representative shape tries it"
     spilled = {load.name: load.spills for load in driver.loads if load.spills > ACCEPTED_SPILLS.get(load.name, 0)}
     assert not spilled

@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def _script(given: list[str], first: str, root: str, reports: bool) -> None:
+def _script(given: list[str], first: str, root: str) -> None:
     from pathlib import Path
 
     from tprof_app.frame import show
     from tprof_app.served import Served
 
-    show(Served(tuple(given), Path(root) if root else None, reports), first)
+    show(Served(tuple(given), Path(root) if root else None), first)
 
 
 def run_page(
-    given: Sequence[object] = (), first: str = "Overview", root: Path | None = None, reports: bool = False, **params: str
+    given: Sequence[object] = (), first: str = "Overview", root: Path | None = None, **params: str | list[str]
 ) -> AppTest:
     """Run the app on some sources, with a page and parameters as its address would say them."""
-    arguments = ([str(path) for path in given], first, str(root or ""), reports)
+    arguments = ([str(path) for path in given], first, str(root or ""))
     app = AppTest.from_function(_script, args=arguments, default_timeout=60)
     app.query_params.update(params)
     return app.run()

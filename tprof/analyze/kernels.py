@@ -39,8 +39,7 @@ def kernels(attribution: Attribution, options: Options) -> Result:
         row["of_device_share"] = row["total_ns"] / whole if whole else 0.0
     trace = attribution.trace
     chosen = _in_scope(trace, chosen_devices(attribution, options), options.window)
-    working = event_purposes(trace)[chosen] == PURPOSES.index("work")
-    paths = operator_rows(trace, chosen[working])
+    paths = operator_rows(trace, working_rows(attribution, options))
     tables = {"kernels": rows[: options.top], "paths": paths[: options.top]}
     if options.kernels:
         named = chosen[_named(trace, options.kernels)[codes(trace.device, "name")[0][chosen]]]
@@ -51,6 +50,12 @@ def kernels(attribution: Attribution, options: Options) -> Result:
             "paths": [row for row in paths if asked(row["kernel"], options.kernels)],
         }
     return Result("kernels", tables, dict(tables), trace.notes, source_rows(trace))
+
+
+def working_rows(attribution: Attribution, options: Options) -> np.ndarray:
+    """Rows of `device` that a question is about and that were work: neither tuning, set-up, warm-up nor capture."""
+    chosen = _in_scope(attribution.trace, chosen_devices(attribution, options), options.window)
+    return chosen[event_purposes(attribution.trace)[chosen] == PURPOSES.index("work")]
 
 
 def _named(trace: Trace, globs: tuple[str, ...]) -> np.ndarray:

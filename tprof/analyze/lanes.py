@@ -16,7 +16,6 @@ from tprof.align.ranges import by_thread
 from tprof.analyze.attribution import BUSY
 from tprof.analyze.busy import event_purposes, stream_numbers
 from tprof.analyze.devices import device_label
-from tprof.analyze.first_uses import thread_label
 from tprof.analyze.lod import Blocks
 from tprof.events import BASES, PHASES, PURPOSES
 from tprof.intervals import NONE, innermost, parents
@@ -71,12 +70,14 @@ class Lane:
         """Its level of detail; what its codes stand for is in `codes`."""
         table = np.full(len(PARTS) * _DECADES, NONE, np.int16)
         table[self.codes] = np.arange(len(self.codes))
-        return Blocks(self.start, self.end, table[self._key()].astype(np.min_scalar_type(len(self.codes))), len(self.codes))
+        return Blocks(
+            self.start, self.end, table[self._key()].astype(np.min_scalar_type(len(self.codes))), len(self.codes)
+        )
 
     @cached_property
     def codes(self) -> np.ndarray:
         """What there is in it: part and decade of the duration, as `part * 13 + decade`; shape (codes,)."""
-        return distinct(self._key())
+        return distinct(self._key()).astype(np.int64)
 
     @property
     def parts(self) -> np.ndarray:
@@ -84,9 +85,9 @@ class Lane:
         return self.codes // _DECADES
 
     @property
-    def decades(self) -> np.ndarray:
-        """Decade of each code: 3 means 1,000 to 9,999 ns."""
-        return self.codes % _DECADES
+    def least(self) -> np.ndarray:
+        """Power of ten at or below the durations of each code, ns."""
+        return 10 ** (self.codes % _DECADES)
 
     def _key(self) -> np.ndarray:
         decade = np.searchsorted(_POWERS, self.end - self.start, side="right").astype(np.int16)
@@ -129,16 +130,25 @@ def _devices(attribution: Attribution) -> Iterator[Lane]:
 def _threads(attribution: Attribution) -> Iterator[Lane]:
     trace = attribution.trace
     thread = ints(trace.host, "thread")
-    groups, ranges = _processes(trace), dict(_ranges(trace, thread))
-    for on in np.unique(thread).tolist():
+    groups, ranges, threads = _processes(trace), dict(_ranges(trace, thread)), trace.threads.to_pylist()
+    for on in sorted(np.unique(thread).tolist(), key=lambda on: groups.index(groups[on])):  # of a process side by side
         steps = attribution.timelines.of(on)
-        label = thread_label(trace, on)
+        label = threads[on]["name"] or f"thread {threads[on]['tid']}"
         lane = Lane("thread", groups[on], label, on, steps.bounds[:-1], steps.bounds[1:], steps.value)
         yield lane if (steps.value != NONE).all() else lane.only(steps.value != NONE)
         for depth, rows in enumerate(ranges.get(on, [])):
             start, end = (ints(trace.host, c)[rows] for c in ("start_ns", "end_ns"))
             value = np.full(len(rows), len(PARTS) - 1, np.int16)
-            lane = Lane("ranges", groups[on], f"ranges of {label}" + " ›" * depth, on, start, end, value, rows)
+            lane = Lane(
+                "ranges",
+                groups[on],
+                f"{label}, ranges" + (f" {depth + 1}" if depth else ""),
+                on,
+                start,
+                end,
+                value,
+                rows,
+            )
             yield _disjoint(lane)
 
 
@@ -164,7 +174,8 @@ def _ranges(trace: Trace, thread: np.ndarray) -> Iterator[tuple[int, list[np.nda
         order = at[np.lexsort((-end[at], start[at]))]
         order = order[end[order] > start[order]]
         above = parents(start[order], end[order])
-        levels, level = [], np.flatnonzero(above == NONE)
+        levels: list[np.ndarray] = []
+        level = np.flatnonzero(above == NONE)
         while len(level) and len(levels) < _DEPTH:
             levels.append(rows[order[level]])
             level = np.flatnonzero(np.isin(above, level))
@@ -180,4 +191,3 @@ def _disjoint(lane: Lane) -> Lane:
     steps = innermost(lane.start, lane.end)
     mine = np.flatnonzero(steps.value != NONE)
     return replace(lane.only(steps.value[mine]), start=steps.bounds[mine], end=steps.bounds[mine + 1])
-

@@ -1,7 +1,8 @@
 """Level of detail: how much of each pixel of a lane was what, and its longest intervals, without touching them all.
 
-A lane is sorted, disjoint intervals with a code each. Of every 128 intervals the sum, the number and the longest of each
-code are kept, so a question costs what is drawn, not what is recorded, and a filter by code costs nothing. All is exact.
+A lane is sorted, disjoint intervals with a code each. Of every 128 intervals the sum, the number and the longest of
+each code are kept. So a question costs what is drawn, not what is recorded, and a filter by code costs nothing. The
+answers are exact.
 """
 
 from __future__ import annotations

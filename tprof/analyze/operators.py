@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ from tprof.model import Trace, codes, ints, refine
 if TYPE_CHECKING:
     from tprof.analyze.result import Row
 
+_SIZES = re.compile(r"\[\d[\d, ]*\](?=:| |$)")
 _OWN = {"inductor": "Inductor", "aten": "PyTorch"}
 
 
@@ -31,7 +33,7 @@ def operator_rows(trace: Trace, rows: np.ndarray) -> list[Row]:
         trace: with parents and paths.
         rows: of `device`; those that count.
     """
-    facts = _Facts(trace, rows)
+    facts = Facts(trace, rows)
     groups = np.zeros(len(rows), np.int64)
     for part in (facts.operator, facts.shape, facts.path, facts.implementation):
         groups = refine(groups, part)
@@ -44,7 +46,7 @@ def operator_rows(trace: Trace, rows: np.ndarray) -> list[Row]:
     return sorted(found, key=lambda row: (-row["total_ns"], row["operator"], row["shape"] or ""))
 
 
-class _Facts:
+class Facts:
     """What is known of some device events; arrays have shape (events,), codes point into the lists beside them."""
 
     def __init__(self, trace: Trace, rows: np.ndarray) -> None:
@@ -60,6 +62,7 @@ class _Facts:
         kernel = codes(host, "kernel")[0]
         self.recorded = looked_up(kernel, launch) != NONE
         self.shape = np.where(self.recorded, looked_up(shapes, launch), looked_up(shapes, op))
+        self.within = op != NONE
         code, self._operators = codes(host, "name")
         # an operator's name, or (numbered behind those) that of the kernel
         self.operator = np.where(op == NONE, len(self._operators) + self.name, looked_up(code, op)).astype(np.int64)
@@ -78,15 +81,23 @@ class _Facts:
             code.append(said.setdefault(whose, len(said)))
         return np.array(code or [0])[pair] if len(pair) else pair, list(said)
 
+    def name_of(self, event: int) -> str:
+        """Operator of an event, else its kernel."""
+        beyond = int(self.operator[event]) - len(self._operators)
+        return self._operators[self.operator[event]] if beyond < 0 else self._names[beyond]
+
+    def sizes(self, shape: int) -> set[str]:
+        """Sizes of the tensors of a shape, as text; -1 has none."""
+        return set() if shape == NONE else set(_SIZES.findall(self._shapes[shape]))
+
     def row(self, own: np.ndarray) -> Row:
         first = own[0]
-        operator, shape, path = (int(c[first]) for c in (self.operator, self.shape, self.path))
+        shape, path = int(self.shape[first]), int(self.path[first])
         names, ns = self.name[own], self.ns[own]
         per_name = np.bincount(names, ns)
-        beyond = operator - len(self._operators)
         text = None if shape == NONE else self._shapes[shape]
         return {
-            "operator": self._operators[operator] if beyond < 0 else self._names[beyond],
+            "operator": self.name_of(int(first)),
             "shape": split_grid(text)[1] if text and self.recorded[first] else text,
             "path": PATHS[-1] if path == NONE else self._paths[path],
             "implementation": self._implementations[int(self.implementation[first])],

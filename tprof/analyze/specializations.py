@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tprof.analyze.first_uses import source_of
+from tprof.variants import why_new
 
 if TYPE_CHECKING:
     from tprof.analyze.asked import Asked
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from tprof.analyze.result import Row
 
 _FACTS: Final = ("cache_hit", "registers", "spills", "shared_bytes", "binary_bytes", "hash")
-_OPTION: Final = "option "
-_DIVISIBLE: Final = "tt.divisibility=16"
 
 
 def specialization_rows(attribution: Attribution, window: tuple[int, int], asked: Asked) -> list[Row]:
@@ -40,43 +39,3 @@ def _row(row: Row, use: Row | None, asked: Asked) -> Row:
         "pid": row["pid"],
         "changes": changes,
     }
-
-
-def why_new(changes: list[Row] | None, scalars: Row) -> str:
-    """What differs from the most similar earlier variant of the process, in words.
-
-    Args:
-        changes: `{name, before, after}` per argument and option; None for the first variant of its function.
-        scalars: numbers that its first launch passed, by name.
-    """
-    if changes is None:
-        return "first in the process"
-    if not changes:
-        return "the same again: it was no longer in memory"
-    return "; ".join(_words(c["name"], c["before"], c["after"], scalars.get(c["name"])) for c in changes)
-
-
-def _words(name: str, before: str | None, after: str | None, value: Any) -> str:
-    if before is None or after is None:
-        return f"{name.removeprefix(_OPTION)} is {'new' if before is None else 'gone'}"
-    old, new = before.removeprefix("constant "), after.removeprefix("constant ")
-    if name.startswith(_OPTION) or (old != before and new != after):
-        return f"{name.removeprefix(_OPTION)}: {old} -> {new}"
-    if new != after:
-        return f"{name} became {new}"
-    if old != before:
-        return f"{name} is no longer {old}" + ("" if value is None else f" but {value}")
-    return _hints(name, before.split(", "), after.split(", "), value)
-
-
-def _hints(name: str, before: list[str], after: list[str], value: Any) -> str:
-    """Of two types with their hints: which of the two changed, and how."""
-    if before[0] != after[0]:
-        return f"{name}: {before[0].lstrip('*')} -> {after[0].lstrip('*')}"
-    if {*before} ^ {*after} != {_DIVISIBLE}:
-        return f"{name}: {', '.join(before)} -> {', '.join(after)}"
-    what = f"the address of {name}" if after[0].startswith("*") else name
-    lost = _DIVISIBLE in before
-    if value is None:
-        return f"{what} is {'no longer' if lost else 'now'} divisible by 16"
-    return f"{what}: {value} is {'not ' if lost else ''}divisible by 16"

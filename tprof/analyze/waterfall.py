@@ -27,7 +27,7 @@ def waterfall_rows(spans: list[Row], first_uses: list[Row], candidates: list[Row
         zero: instant from which `at_ns` counts, ns.
 
     Returns:
-        Rows of step (number of it), role (candidate, winner, first use, other), kernel, config, phase, what (stage of
+        Rows of number (of the step), role (candidate, winner, first use, other), kernel, config, phase, what (stage of
         a compile, or function), at_ns, start_ns, end_ns, wall_ns, thread, basis. They sum to the spans.
     """
     steps = _steps(first_uses, candidates)
@@ -37,7 +37,7 @@ def waterfall_rows(spans: list[Row], first_uses: list[Row], candidates: list[Row
     number: dict[tuple[object, ...], int] = {}
     return [
         {
-            "step": number.setdefault((step["row"], step["role"], step["thread"], *step["place"]), len(number)),
+            "number": number.setdefault((step["row"], step["role"], step["thread"], *step["place"]), len(number)),
             **{key: step[key] for key in ("role", "kernel", "config")},
             "phase": span["phase"],
             "what": (span["evidence"] or "").rpartition(_STAGE)[2] or None,

@@ -110,7 +110,7 @@ def zoom(trace: Trace, all_lanes: Sequence[Lane], window: tuple[int, int], wante
 def _codes(lane: Lane, wanted: Wanted) -> np.ndarray:
     """Which codes of a lane are wanted, shape (codes,) bool."""
     part = np.array([name in wanted.parts or not wanted.parts or name == RANGE for name, _ in PARTS])
-    return part[lane.parts] & (10**lane.decades >= wanted.min_ns)
+    return part[lane.parts] & (lane.least >= wanted.min_ns)
 
 
 def _by_part(lane: Lane, codes: np.ndarray, edges: np.ndarray) -> dict[int, np.ndarray]:
@@ -120,14 +120,14 @@ def _by_part(lane: Lane, codes: np.ndarray, edges: np.ndarray) -> dict[int, np.n
 
 def _bars(shown: Sequence[Lane], rows: Sequence[np.ndarray]) -> Bars:
     parts = [
-        (np.full(len(r), i), lane.start[r], lane.end[r], lane.value[r], _rows(lane, r))
+        (np.full(len(r), i), lane.start[r], lane.end[r], lane.value[r], _lane_rows(lane, r))
         for i, (lane, r) in enumerate(zip(shown, rows, strict=True))
     ]
     none = (np.zeros(0, np.int64),) * 5
     return Bars(*(np.concatenate(column) for column in zip(none, *parts, strict=True)))
 
 
-def _rows(lane: Lane, which: np.ndarray) -> np.ndarray:
+def _lane_rows(lane: Lane, which: np.ndarray) -> np.ndarray:
     return np.full(len(which), NONE) if lane.row is None else lane.row[which]
 
 
@@ -185,46 +185,39 @@ def _named(data: pa.Table, column: str, wanted: Callable[[str], bool]) -> np.nda
     return np.array([*(wanted(name) for name in names), False], bool)[code]
 
 
-def details(trace: Trace, kind: str, of: int, start_ns: int, row: int) -> dict[str, list[Row]]:
-    """What is known of an interval that was clicked.
+def details(trace: Trace, lane: tuple[str, int], start_ns: int, row: int, zero_ns: int) -> dict[str, list[Row]]:
+    """What is known of an interval of a lane.
 
     Args:
         trace: where.
-        kind: of its lane.
-        of: row of the lane's thread or device.
+        lane: its kind, and the row of its thread or device.
         start_ns: its begin.
         row: of `device` or `host`; -1 for a phase.
+        zero_ns: the first event.
 
     Returns:
-        `event`: one row of what its table says; `launch`: the call that enqueued it; `stack`: what was open on the
-        thread when it began, outermost first.
+        `event`: what its table says, one row; `launch`: the call that enqueued it; `stack`: what was open on the thread
+        when it began, or when it was launched, outermost first. Each also has `at_ns`, from the first event, and
+        `total_ns`.
     """
+    kind, of = lane
+    table = trace.device if kind == "stream" else trace.host
+    event = _rows(table, np.array([row]), zero_ns) if 0 <= row < len(table) else []
+    launch = event[0].get("launch") if event else None
+    call = [] if launch is None else _rows(trace.host, np.array([launch]), zero_ns)
+    thread, instant = (call[0]["thread"], call[0]["start_ns"]) if call else (of, start_ns)
+    on_thread = bool(call) or kind in ("thread", "ranges")
+    return {"event": event, "launch": call, "stack": _stack(trace, thread, instant, zero_ns) if on_thread else []}
+
+
+def _rows(data: pa.Table, rows: np.ndarray, zero_ns: int) -> list[Row]:
+    """Some rows with their duration, as they are in their table."""
+    found = data.take(numbers(rows)).to_pylist()
+    return [{**row, "at_ns": row["start_ns"] - zero_ns, "total_ns": row["end_ns"] - row["start_ns"]} for row in found]
+
+
+def _stack(trace: Trace, thread: int, instant: int, zero_ns: int) -> list[Row]:
     host = trace.host
-    if kind in ("stream", "ranges") and row != NONE:
-        found = _said(trace.device if kind == "stream" else host, row)
-    else:
-        found = {}
-    call = found.get("launch") if kind == "stream" else None
-    thread, instant = of, start_ns
-    if call is not None:
-        thread, instant = host["thread"][call].as_py(), host["start_ns"][call].as_py()
-    elif kind in ("stream", "device"):
-        thread = NONE
-    return {
-        "event": [found] if found else [],
-        "launch": [] if call is None else [_said(host, call)],
-        "stack": _stack(host, thread, instant),
-    }
-
-
-def _said(data: pa.Table, row: int) -> Row:
-    """A row without what is not known."""
-    return {name: value for name, value in data.slice(row, 1).to_pylist()[0].items() if value is not None}
-
-
-def _stack(host: pa.Table, thread: int, instant: int) -> list[Row]:
     start, end = ints(host, "start_ns"), ints(host, "end_ns")
-    open_now = np.flatnonzero((start <= instant) & (end > instant) & (ints(host, "thread") == thread))
-    order = open_now[np.lexsort((-end[open_now], start[open_now]))]
-    wanted = host.select(["kind", "name", "kernel", "start_ns", "end_ns"]).take(numbers(order)).to_pylist()
-    return [{**row, "total_ns": row["end_ns"] - row["start_ns"]} for row in wanted]
+    rows = np.flatnonzero((start <= instant) & (end > instant) & (ints(host, "thread") == thread))
+    return _rows(host, rows[np.lexsort((-end[rows], start[rows]))], zero_ns)

@@ -22,6 +22,7 @@ from tprof.cli import (
     export,
     idle,
     kernels,
+    plan,
     record,
     requests,
     scrub,
@@ -29,6 +30,7 @@ from tprof.cli import (
     summary,
     top,
     version,
+    warmup,
 )
 from tprof.cli.options import ClosedError, quiet, takes_ask
 
@@ -63,6 +65,8 @@ for verb in (
 ):
     program.command()(takes_ask(verb))
 program.command(context_settings={"allow_interspersed_args": False})(quiet(record.record))
+program.command()(quiet(plan.plan))
+program.command(context_settings={"allow_interspersed_args": False})(quiet(warmup.warmup))
 program.command()(quiet(top.top))
 program.command()(quiet(batch.batch))
 program.command()(quiet(export.export))

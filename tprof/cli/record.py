@@ -67,7 +67,7 @@ def record(
         return command.run(run, os.environ)
     profiler = nsys.usable() if nsight else None
     if shutil.which(run[0]) is None:
-        raise _no_program(run[0])
+        raise no_program(run[0])
     options = {"torch_profiler": str(torch_profiler), "shapes": str(shapes), **({"nvtx": "0"} if no_nvtx else {})}
     notes = []
     if profiler and torch_profiler is Profiler.GPU:
@@ -93,11 +93,11 @@ def record(
     return code
 
 
-def _no_program(name: str) -> TprofError:
+def no_program(name: str) -> TprofError:
     """As a shell says it."""
     if Path(name).is_file():
         problem = f"{name}: is not executable; run it with its interpreter, or chmod +x"
         return TprofError(problem, exit_code=command.NOT_EXECUTABLE)
     if name.startswith("-"):
-        return UsageError(f"{name} is no option of tprof record; see `tprof record --help`")
+        return UsageError(f"{name} is no option here; see `--help`")
     return TprofError(f"{name}: not found; check its name and PATH", exit_code=command.NOT_FOUND)

@@ -1,4 +1,4 @@
-"""What the journals of recordings know of each compiled variant and each search: calls, cost, and how to make it again."""
+"""What recordings know of each compiled variant and each search: its calls, its cost, and how to make it again."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from tprof.read.run_journal import Record
 
+_MS: Final = 1_000_000
 # Triton's key in memory ends in what the caller passed besides arguments; 3.2 closes a tuple after it.
 _PASSED: Final = re.compile(r"(\{[^{}]*\})\)?$")
 
@@ -40,6 +41,7 @@ class Variant:
     cold_ns: int
     compiled: bool
     calls: Counter[str] = field(default_factory=Counter)  # shape -> work launches
+    verdict: str = ""
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -50,9 +52,12 @@ class Variant:
 
 @dataclass
 class Tuned:
-    """One search with its result."""
+    """One search with its result, for a function as a variant has it."""
 
     function: str
+    source: str
+    target: str
+    triton: str
     key_names: list[str]
     key: list[Any]
     config: dict[str, Any]
@@ -100,64 +105,75 @@ class Recorded:
             found.setdefault(shape["kernel"], Counter())[shape_text(shape)] += counts[shape["id"]]
         return found
 
+    @cached_property
     def variants(self) -> list[Variant]:
         """Every variant that could be made again; `problems` counts the others."""
-        loads = {s.attrs.get("kernel"): _ns(s) for s in self.spans("load")}
-        found = []
-        for jit in self.spans("jit"):
-            said, kernel = self._said.get(jit.id), self._kernels.get(jit.attrs.get("kernel"))
-            if said is None or kernel is None:
-                continue  # Inductor's, which its own cache and `call=` prepare; or one that was never made
-            passed, source = _passed(said.get("key")), (kernel.get("key_parts") or {}).get("source")
-            if passed is None or source is None:
-                self.problems["not-recorded"] += 1
-                continue
-            target = kernel.get("target") or {}
-            found.append(
-                Variant(
-                    said["function"], source, f"{target.get('backend')}:{target.get('arch')}", self.triton,
-                    [_argument(a) for a in said.get("arguments") or ()], passed, kernel.get("hash"),
-                    _ns(jit) + loads.get(kernel["id"], 0), not jit.attrs.get("cache_hit"),
-                    Counter(self.calls.get(kernel["id"])),
-                )
-            )  # fmt: skip
-        return found
+        found = [self._variant(jit) for jit in self.spans("jit") if jit.id in self._said and jit.attrs.get("kernel")]
+        self.problems["not-recorded"] += found.count(None)
+        return [variant for variant in found if variant is not None]
+
+    def _variant(self, jit: Span) -> Variant | None:
+        """A variant of the program's own; Inductor's are prepared by its cache and by running the model."""
+        said, kernel = self._said[jit.id], self._kernels[jit.attrs["kernel"]]
+        passed, source = _passed(said.get("key")), (kernel.get("key_parts") or {}).get("source")
+        if passed is None or source is None:
+            return None
+        target = kernel.get("target") or {}
+        return Variant(
+            function=said["function"],
+            source=source,
+            target=f"{target.get('backend')}:{target.get('arch')}",
+            triton=self.triton,
+            arguments=[_argument(a) for a in said.get("arguments") or ()],
+            options=passed,
+            hash=kernel.get("hash"),
+            cold_ns=_ns(jit) + self._loads.get(kernel["id"], 0),
+            compiled=not jit.attrs.get("cache_hit"),
+            calls=Counter(self.calls.get(kernel["id"])),
+        )
+
+    @cached_property
+    def _loads(self) -> dict[int, int]:
+        """Time that each kernel's load took, ns."""
+        return {s.attrs.get("kernel", 0): _ns(s) for s in self.spans("load")}
 
     def searches(self) -> list[Tuned]:
-        """Every search whose key and winner are known exactly."""
-        candidates: dict[int, list[Span]] = {}
-        for span in self.spans("candidate"):
-            candidates.setdefault(span.parent, []).append(span)
-        found = []
-        for span in self.spans("autotune"):
-            attrs = span.attrs
-            if attrs.get("origin") == "inductor" or "config" not in attrs:
-                continue
-            if "values" not in attrs or "function" not in attrs:
-                self.problems["not-recorded"] += 1
-                continue
-            below = [*candidates.get(span.id, []), *self._below(span, candidates)]
-            timings = {c.attrs["text"]: round(c.attrs["timings_ms"][0] * 1e6) for c in below if c.attrs.get("timings_ms")}
-            what = attrs["function"], attrs["key_names"], attrs["values"], attrs["config"]
-            found.append(Tuned(*what, timings, _ns(span)))
-        return found
+        """Every search with a winner; `problems` counts those whose key is not known exactly."""
+        won = [s for s in self.spans("autotune") if "config" in s.attrs and s.attrs.get("origin") != "inductor"]
+        made = {variant.function: variant for variant in self.variants}
+        known = [s for s in won if "values" in s.attrs and s.attrs.get("function") in made]
+        self.problems["not-recorded"] += len(won) - len(known)
+        return [self._search(span, made[span.attrs["function"]]) for span in known]
 
-    def _below(self, search: Span, candidates: dict[int, list[Span]]) -> list[Span]:
-        """Candidates of a search that Triton's disk cache of results ran within its lookup."""
-        inner = [s.id for s in self.spans("autotune_cache") if s.parent == search.id]
-        return [c for parent in inner for c in candidates.get(parent, [])]
+    def _search(self, span: Span, of: Variant) -> Tuned:
+        said, times = span.attrs, self._timings.get(span.id, {})
+        what = said["key_names"], said["values"], said["config"]
+        return Tuned(of.function, of.source, of.target, of.triton, *what, times, _ns(span))
+
+    @cached_property
+    def _timings(self) -> dict[int, dict[str, int]]:
+        """Medians of the candidates that ran, ns, by search; Triton's cache of results may lie between the two."""
+        found: dict[int, dict[str, int]] = {}
+        spans = self._journal.spans
+        for one in self.spans("candidate"):
+            above = spans.get(one.parent)
+            if above is not None and above.kind == "autotune_cache":
+                above = spans.get(above.parent)
+            if above is not None and one.attrs.get("timings_ms"):
+                found.setdefault(above.id, {})[one.attrs["text"]] = round(one.attrs["timings_ms"][0] * _MS)
+        return found
 
     def requests(self) -> Counter[str]:
         """How often each name of a request came."""
         return Counter(s.name for s in self.spans("request"))
 
     def graphs(self) -> Counter[str]:
-        """Time in Dynamo and what it calls, by compiled function, ns; each instant counts once."""
+        """Time that each graph took to compile, ns, by Dynamo's compile id."""
         spans, found = self._journal.spans, Counter[str]()
         for span in self.spans("graph_compile"):
             above = spans.get(span.parent)
             if above is None or above.kind != "graph_compile":
-                found[str(span.attrs.get("fn_name") or span.name)] += _ns(span)
+                found[str(span.attrs.get("compile_id", span.name))] += _ns(span)
         return found
 
 

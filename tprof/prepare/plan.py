@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain, groupby
-from operator import attrgetter
+from operator import attrgetter, or_
 from typing import TYPE_CHECKING, Any, Final
 
 from tprof.analyze.shape_text import bucket_of, split_grid, values
@@ -51,12 +52,15 @@ def make(runs: Sequence[Path], limits: Limits) -> Plan:
         SourceError: a directory is no recording of tprof.
     """
     recorded = [Recorded(journal) for run in runs for journal in journals(run)]
-    variants = merged(chain.from_iterable(r.variants() for r in recorded))
-    searches = {(r.triton, t.function, json.dumps(t.key)): t for r in recorded for t in r.searches()}
+    searches = {(_place(t), json.dumps(t.key)): t for r in recorded for t in r.searches()}  # the last recording counts
+    variants = merged(chain.from_iterable(r.variants for r in recorded))
     left_out = sum((r.problems for r in recorded), Counter[str]())
     kept = _within(limits, _hot(variants, {t.function for t in searches.values()}, left_out), left_out)
-    kernels = [_kernel(list(group), searches) for _, group in groupby(sorted(kept, key=_place), key=_place)]
-    graphs = sum((r.graphs() for r in recorded), Counter[str]())
+    kernels = [
+        Kernel(*place, *_worth(list(group), [t for t in searches.values() if _place(t) == place]))
+        for place, group in groupby(sorted(kept, key=_place), key=_place)
+    ]
+    graphs: Counter[str] = reduce(or_, (r.graphs() for r in recorded), Counter())
     return Plan(
         runs=sorted({run.name for run in runs}),
         kernels=kernels,
@@ -66,73 +70,61 @@ def make(runs: Sequence[Path], limits: Limits) -> Plan:
     )
 
 
-_place: Final = attrgetter("target", "triton", "function", "source")
+_place: Final = attrgetter("function", "source", "target", "triton")
 
 
-def _hot(variants: list[Variant], tuned: set[str], left_out: Counter[str]) -> list[tuple[Variant, str]]:
-    """Variants that come again and cost something, with their verdict."""
+def _hot(variants: list[Variant], tuned: set[str], left_out: Counter[str]) -> list[Variant]:
+    """Variants that come again and cost something; their verdict is set."""
     of_function: Counter[str] = Counter()
     for variant in variants:
         of_function[variant.function] += variant.calls.total()
     found = []
     for variant in variants:
         calls, whole = variant.calls.total(), of_function[variant.function]
-        said = verdict(calls, whole, variant.cold_ns, tuned=variant.function in tuned)
-        if said == "leave" and not variant.compiled and is_hot(calls, whole):
-            said = "warm"  # it lay on disk when it was recorded: what it costs where it does not is not known
+        variant.verdict = verdict(calls, whole, variant.cold_ns, tuned=variant.function in tuned)
+        if variant.verdict == "leave" and not variant.compiled and is_hot(calls, whole):
+            variant.verdict = (
+                "warm"  # it lay on disk when it was recorded: what it costs where it does not is not known
+            )
         if calls == 0:
             left_out["only-timed"] += 1
-        elif said in {"leave", "generic"}:
-            left_out[said] += 1
+        elif variant.verdict in {"leave", "generic"}:
+            left_out[variant.verdict] += 1
         else:
-            found.append((variant, said))
+            found.append(variant)
     return found
 
 
-def _within(limits: Limits, found: list[tuple[Variant, str]], left_out: Counter[str]) -> list[Planned]:
+def _within(limits: Limits, found: list[Variant], left_out: Counter[str]) -> list[Variant]:
     """The most called variants that the budget has room for."""
     room_ns = float("inf") if limits.max_seconds is None else limits.max_seconds * 1e9
-    kept: list[Planned] = []
-    for variant, said in sorted(found, key=lambda pair: (-pair[0].calls.total(), -pair[0].cold_ns, pair[0].identity)):
+    kept: list[Variant] = []
+    for variant in sorted(found, key=lambda v: (-v.calls.total(), -v.cold_ns, v.identity)):
         full = limits.max_kernels is not None and len(kept) >= limits.max_kernels
         if full or variant.cold_ns > room_ns:
             left_out["over-budget"] += 1
             continue
         room_ns -= variant.cold_ns
-        kept.append(Planned(variant, said))
+        kept.append(variant)
     return kept
 
 
-@dataclass(frozen=True)
-class Planned:
-    """A variant that goes into the plan."""
-
-    variant: Variant
-    verdict: str
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.variant, name)
-
-
-def _kernel(planned: list[Planned], searches: dict[tuple[str, str, str], Tuned]) -> Kernel:
-    target, triton, function, source = _place(planned[0])
-    mine = [t for (version, _, _), t in searches.items() if version == triton and t.function == function]
-    found = [_search(t, planned) for t in mine]
-    return Kernel(
-        function, source, target, triton,
-        sorted((_specialization(p) for p in planned), key=lambda s: json.dumps([s.arguments, s.options])),
+def _worth(variants: list[Variant], searches: list[Tuned]) -> tuple[list[Specialization], list[Search]]:
+    """What a plan holds of one function, in an order that does not change."""
+    found = [_search(tuned, variants) for tuned in searches]
+    return (
+        sorted((_specialization(v) for v in variants), key=lambda s: json.dumps([s.arguments, s.options])),
         sorted((s for s in found if s.calls), key=lambda s: json.dumps(s.key)),
-    )  # fmt: skip
+    )
 
 
-def _specialization(planned: Planned) -> Specialization:
-    v = planned.variant
+def _specialization(v: Variant) -> Specialization:
     shapes = [split_grid(shape)[1] for shape, n in v.calls.most_common(SHAPES) if n]
-    return Specialization(v.arguments, v.options, v.hash, v.calls.total(), v.cold_ns, planned.verdict, shapes)
+    return Specialization(v.arguments, v.options, v.hash, v.calls.total(), v.cold_ns, v.verdict, shapes)
 
 
-def _search(tuned: Tuned, planned: list[Planned]) -> Search:
-    served = sum(_served(tuned, p.variant) for p in planned)
+def _search(tuned: Tuned, variants: list[Variant]) -> Search:
+    served = sum(_served(tuned, variant) for variant in variants)
     return Search(tuned.key_names, tuned.key, tuned.config, tuned.timings_ns, served, tuned.cold_ns)
 
 

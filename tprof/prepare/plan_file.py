@@ -102,7 +102,7 @@ class Plan:
         runs: names of the recordings.
         kernels: by target, version of Triton, function and source.
         calls: what `warmup(plan, call=…)` is to run, the most frequent first.
-        graphs: functions that Dynamo compiled -> time that took, ns.
+        graphs: what Dynamo compiled, by its compile id -> the longest time that took, ns.
         left_out: why -> how many variants are not in the plan.
     """
 

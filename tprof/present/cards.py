@@ -28,6 +28,17 @@ def cards(summary: Result) -> list[Card]:
     return [*_request(payload), *_cold(payload), *_device(payload)]
 
 
+def cold_shapes(shapes: Result) -> list[Card]:
+    """How many shapes a request had to wait for; nothing where no compiled kernel was seen."""
+    rows = shapes.tables["shapes"]
+    if not rows:
+        return []
+    cold = [row for row in rows if row["request_misses"]]
+    basis = "recorded" if all(row["basis"] == "recorded" for row in rows) else "inferred"
+    spent = units.duration(sum(row["cold_ns"] for row in cold))
+    return [Card("Cold shapes", f"{len(cold)} of {len(rows)}", f"a request waited for them: {spent}", basis, cold=True)]
+
+
 def _request(payload: dict[str, Any]) -> list[Card]:
     requests = payload["requests"]
     if not requests:

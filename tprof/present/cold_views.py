@@ -143,7 +143,7 @@ COLD_VIEWS: Final[dict[tuple[str, str], View]] = {
         "What was cold, step by step",
         "At: from the first event of the trace. What: the stage of a compile, or the function at work.",
         (
-            Column("step", "step", 3),
+            Column("number", "step", 3),
             Column("at_ns", "at"),
             Column("role", "role"),
             Column("kernel", "kernel"),

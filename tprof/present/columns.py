@@ -27,6 +27,7 @@ FLEXIBLE: Final = frozenset({
     "advice", "includes", "config", "thread", "message", "label", "verdict", "winner", "request", "shape",
     "operator", "implementation",
 })  # fmt: skip
+EDGES: Final = ("from_ns", "below_ns")  # of ranges that lie decades apart: no one unit fits a column
 _PLACES: Final = ("source", "asked_by")  # lines of files, shown without their folders
 _CONFIGS: Final = ("config", "winner", "best")
 _DEFAULTS: Final = re.compile(r", (num_ctas: 1|(maxnreg|ir_override): None)\b")  # says nothing of a configuration
@@ -76,6 +77,7 @@ class View:
 
 
 _COUNTS: Final = frozenset({
+    "rows_read", "rows_dropped", "rows",
     "tunings", "values", "useful", "rank", "blocks_per_sm", "waves", "break_even_calls", "failed", "variants",
     "repeats", "registers", "spills", "calls", "shapes", "events", "overlaps", "unlinked", "spans", "gaps",
     "launches", "repetitions", "candidates", "first_uses", "compiles", "disk_hits", "module_loads", "loads",

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from tprof.present import bars, columns, units
 from tprof.present.colours import OTHER, PHASE
-from tprof.present.gantt import Stretch, gantt
+from tprof.present.gantt import Call, Stretch, gantt
 from tprof.present.names import short
 from tprof.present.words import label
 
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from tprof.analyze import Row
 
 STEPS: Final = 60  # drawn: as many as a page can show
-_CALL: Final = {"symbol": "diamond", "size": 9, "color": PHASE["launch"], "line": {"width": 1, "color": "white"}}
 
 
 def waterfall(rows: Sequence[Row], calls: Sequence[Row] = (), *, or_load: bool = False) -> go.Figure:
-    """One lane per step in order of its begin, cut by phase; a diamond is a first call of a shape, on its kernel's lane.
+    """One lane per step in order of its begin, cut by phase; a tick is the first call of a shape.
 
     Args:
         rows: `waterfall` of a cold start; the `STEPS` longest steps are drawn.
@@ -32,20 +31,19 @@ def waterfall(rows: Sequence[Row], calls: Sequence[Row] = (), *, or_load: bool =
     """
     kept = _longest(rows)
     lanes = {step: lane for lane, step in enumerate(kept)}
-    drawn = [row for row in rows if row["step"] in lanes]
+    drawn = [row for row in rows if row["number"] in lanes]
     stretches = [
-        Stretch(lanes[r["step"]], r["at_ns"], r["wall_ns"], r["phase"], r["what"] or "", r["basis"]) for r in drawn
+        Stretch(lanes[r["number"]], r["at_ns"], r["wall_ns"], r["phase"], r["what"] or "", r["basis"]) for r in drawn
     ]
-    names = [_step(next(row for row in drawn if row["step"] == step), or_load=or_load) for step in kept]
-    figure = gantt(stretches, names, or_load=or_load)
-    return _with_calls(figure, drawn, calls, lanes) if drawn else figure
+    names = [_step(next(row for row in drawn if row["number"] == step), or_load=or_load) for step in kept]
+    return gantt(stretches, _calls(drawn, calls, lanes), names, or_load=or_load)
 
 
 def _longest(rows: Sequence[Row]) -> list[int]:
     """Numbers of the longest steps, in order of their begin."""
     spent: dict[int, int] = {}
     for row in rows:
-        spent[row["step"]] = spent.get(row["step"], 0) + row["wall_ns"]
+        spent[row["number"]] = spent.get(row["number"], 0) + row["wall_ns"]
     return sorted(sorted(spent, key=lambda step: -spent[step])[:STEPS])
 
 
@@ -58,20 +56,14 @@ def _step(row: Row, *, or_load: bool) -> str:
     return f"{short(row['kernel'] or '', 20)} {role} {config}".strip()
 
 
-def _with_calls(figure: go.Figure, rows: Sequence[Row], calls: Sequence[Row], lanes: dict[int, int]) -> go.Figure:
-    """First calls on the lane of the last step for their kernel before them."""
-    divisor, _ = bars.scale(max(row["at_ns"] + row["wall_ns"] for row in rows))
-    placed = []
+def _calls(rows: Sequence[Row], calls: Sequence[Row], lanes: dict[int, int]) -> list[Call]:
+    """First calls, each on the lane of the last step for its kernel before it."""
+    found = []
     for call in calls:
-        before = [r["step"] for r in rows if r["kernel"] == call["kernel"] and r["at_ns"] <= call["at_ns"]]
-        placed += [(call, lanes[before[-1]])] if before else []
-    said = [f"{escape(c['kernel'])} {escape(c['label'])}, {units.duration(c['wall_ns'])}" for c, _ in placed]
-    points = go.Scatter(
-        x=[call["at_ns"] / divisor for call, _ in placed], y=[lane for _, lane in placed], mode="markers",
-        name="first call", marker=_CALL, text=said, hovertemplate="first call of %{text}<extra></extra>",
-        showlegend=bool(placed),
-    )  # fmt: skip
-    return figure.add_trace(points)
+        before = [r["number"] for r in rows if r["kernel"] == call["kernel"] and r["at_ns"] <= call["at_ns"]]
+        said = f"first call of {call['kernel']} {call['label']}, {units.duration(call['wall_ns'])}"
+        found += [Call(lanes[before[-1]], call["at_ns"], said)] if before else []
+    return found
 
 
 def startup(rows: Sequence[Row], *, or_load: bool = False) -> go.Figure:

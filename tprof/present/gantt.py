@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 MOST: Final = 5000  # bars: from there on a browser is slow
 _NAME: Final = 46  # characters of a lane's name
 _LANE: Final = 26  # pixels
+_SVG: Final = 2000  # points, from where on WebGL draws faster
 _FROM: Final = "from the first event of the recording"
 
 
@@ -43,16 +44,29 @@ class Stretch:
     basis: str
 
 
-def gantt(stretches: Sequence[Stretch], lanes: Sequence[str], *, or_load: bool = False) -> go.Figure:
-    """One trace per phase and basis; only the `MOST` longest stretches are drawn.
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call on a lane, drawn as a tick; `said` is what the hover says and may come from a trace."""
+
+    lane: int
+    at_ns: int
+    said: str
+
+
+def gantt(
+    stretches: Sequence[Stretch], calls: Sequence[Call], lanes: Sequence[str], *, or_load: bool = False
+) -> go.Figure:
+    """One trace per phase and basis, and one of calls; only the `MOST` longest stretches are drawn.
 
     Args:
         stretches: of all lanes.
+        calls: of all lanes.
         lanes: names; they may come from a trace.
         or_load: `compile` cannot be told from loading.
     """
     drawn = sorted(stretches, key=lambda s: -s.wall_ns)[:MOST]
-    divisor, unit = bars.scale(max((s.at_ns + s.wall_ns for s in drawn), default=0))
+    edges = [edge for s in drawn for edge in (s.at_ns, s.at_ns + s.wall_ns)] + [call.at_ns for call in calls] or [0]
+    divisor, unit = bars.scale(max(edges))
     kinds: dict[tuple[str, str], list[Stretch]] = {}
     for stretch in drawn:
         kinds.setdefault((stretch.phase, stretch.basis), []).append(stretch)
@@ -62,8 +76,17 @@ def gantt(stretches: Sequence[Stretch], lanes: Sequence[str], *, or_load: bool =
         figure.add_trace(bar.update(marker=_marker(phase, basis), legendgroup=phase, showlegend=phase not in listed))
         listed.add(phase)
     figure.add_traces(bars.basis_keys({s.basis for s in drawn}))
-    edges = [edge / divisor for s in drawn for edge in (s.at_ns, s.at_ns + s.wall_ns)] or [0.0]
-    return framed(figure, lanes, (min(edges), max(edges)), unit)
+    figure.add_trace(_ticks(calls, divisor))
+    return framed(figure, lanes, (min(edges) / divisor, max(edges) / divisor), unit)
+
+
+def _ticks(calls: Sequence[Call], divisor: int) -> go.Scatter | go.Scattergl:
+    kind = go.Scatter if len(calls) <= _SVG else go.Scattergl
+    return kind(
+        x=[call.at_ns / divisor for call in calls], y=[call.lane for call in calls], mode="markers", name="call",
+        marker={"symbol": "line-ns-open", "size": 14, "color": PHASE["launch"], "line": {"width": 2}},
+        text=[escape(call.said) for call in calls], hovertemplate="%{text}<extra></extra>", showlegend=bool(calls),
+    )  # fmt: skip
 
 
 def _bar(members: Sequence[Stretch], divisor: int, name: str) -> go.Bar:

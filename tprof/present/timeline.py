@@ -6,7 +6,7 @@ A drag marks a part of the window to zoom into, a click picks a bar: its `custom
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import plotly.graph_objects as go
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from tprof.analyze.zoom import Zoom
     from tprof.model import Trace
 
-_LANE: Final = 26  # pixels of height
+_LANE: Final = 30  # pixels of height
 _HOVERS: Final = 6_000  # cells that say what they are made of
 _ANCHORS: Final = 400  # invisible points: a drag over none of them would not be heard of
-_NAME: Final = 44
+_NAME: Final = 44  # characters of a name
+_ROOM: Final = 14  # a bar carries its name if so many of them fill the window
 _SHOWN: Final = 0.001  # of a cell: less is not told
 
 
@@ -92,35 +93,45 @@ def _labels(view: Zoom) -> list[str]:
     before = [None, *(lane.group for lane in view.lanes)]
     return [
         (f"<b>{escape(names.short(lane.group, 24))}</b>  " if lane.group != group else "")
-        + escape(names.short(lane.label, 30))
+        + escape(names.short(lane.label, 34))
         for lane, group in zip(view.lanes, before, strict=False)
     ]
 
 
 def _bars(figure: go.Figure, view: Zoom, trace: Trace, zero_ns: int, divisor: int, *, or_load: bool) -> None:
-    """One trace per part and basis: one legend entry."""
-    bars, told = view.bars, _names(view, trace, or_load=or_load)
+    """One trace per part and basis; what the picture alone shows has its entry in the legend too."""
+    bars, told = view.bars, np.array(_names(view, trace, or_load=or_load), object)
     length = bars.end - bars.start
-    said = [f"{units.duration(int(ns))}" for ns in length]
-    keys = [
-        f"{view.lanes[lane].kind}.{view.lanes[lane].of}.{start}.{row}"
-        for lane, start, row in zip(bars.lane.tolist(), bars.start.tolist(), bars.row.tolist(), strict=True)
-    ]
-    listed = {code: 0 for spent in view.spent for code in spent} | dict.fromkeys(bars.part.tolist(), 0)
-    names_listed = set[str]()
-    for code in sorted(listed):
-        part, basis = PARTS[code]
-        mine = np.flatnonzero(bars.part == code)
-        shown = part_label(part, or_load=or_load) if part != RANGE else RANGE
+    said = np.array([units.duration(ns) for ns in length.tolist()], object)
+    rows = zip(bars.lane.tolist(), bars.start.tolist(), bars.row.tolist(), strict=True)
+    keys = [f"{view.lanes[lane].kind}.{view.lanes[lane].of}.{start}.{row}" for lane, start, row in rows]
+    inside = np.where(length * _ROOM > view.window[1] - view.window[0], told, "")
+    listed = set[str]()
+    for code in sorted({*bars.part.tolist(), *(code for spent in view.spent for code in spent)}):
+        (part, basis), mine = PARTS[code], np.flatnonzero(bars.part == code)
+        shown = _shown(part, or_load=or_load)
         figure.add_trace(go.Bar(
-            x=length[mine] / divisor if len(mine) else [None], base=(bars.start[mine] - zero_ns) / divisor,
-            y=-bars.lane[mine] if len(mine) else [0], width=0.8, orientation="h", name=shown,
-            legendgroup=shown, showlegend=shown not in names_listed, marker=marker(of_part(part), basis),
-            hovertext=[told[i] for i in mine.tolist()], customdata=[[keys[i], said[i]] for i in mine.tolist()],
+            x=length[mine] / divisor, base=(bars.start[mine] - zero_ns) / divisor, y=-bars.lane[mine], width=0.8,
+            orientation="h", name=shown, marker=_filled(part, basis), text=inside[mine], textposition="inside",
+            insidetextanchor="start", textangle=0, hovertext=told[mine],
+            customdata=[[keys[i], said[i]] for i in mine.tolist()],
             hovertemplate=f"<b>%{{hovertext}}</b><br>{shown}, {basis}<br>%{{customdata[1]}}<extra></extra>",
-            selected={"marker": {"opacity": 1}}, unselected={"marker": {"opacity": 0.85}},
+            legendgroup=shown, showlegend=False, unselected={"marker": {"opacity": 0.85}},
         ))  # fmt: skip
-        names_listed.add(shown)
+        if shown not in listed:
+            key = go.Bar(x=[None], y=[0], name=shown, marker=marker(of_part(part), "recorded"), showlegend=True)
+            figure.add_trace(key)
+            listed.add(shown)
+
+
+def _filled(part: str, basis: str) -> dict[str, Any]:
+    """Colour and pattern; ranges of one colour lie side by side, so they have an edge."""
+    edge = {"line": {"width": 1, "color": "rgba(255,255,255,0.7)"}} if part == RANGE else {}
+    return marker(of_part(part), basis) | edge
+
+
+def _shown(part: str, *, or_load: bool) -> str:
+    return part if part == RANGE else part_label(part, or_load=or_load)
 
 
 def _names(view: Zoom, trace: Trace, *, or_load: bool) -> list[str]:
@@ -132,7 +143,7 @@ def _names(view: Zoom, trace: Trace, *, or_load: bool) -> list[str]:
             code, known = tables[view.lanes[lane].kind]
             found.append(escape(names.kernel(known[code[row]], _NAME)))
         else:
-            found.append(part_label(PARTS[part][0], or_load=or_load))
+            found.append(_shown(PARTS[part][0], or_load=or_load))
     return found
 
 

@@ -9,6 +9,8 @@ from tprof.present.autotune_views import AUTOTUNE_VIEWS
 from tprof.present.cold_views import COLD_VIEWS, PHASE_COLUMNS
 from tprof.present.columns import Column, View
 from tprof.present.compare_views import COMPARE_VIEWS
+from tprof.present.data_views import DATA_VIEWS
+from tprof.present.plan_views import PLAN_VIEWS
 from tprof.present.shape_views import SHAPE_VIEWS
 from tprof.present.words import label
 
@@ -27,6 +29,8 @@ VIEWS: Final[dict[tuple[str, str], View]] = {
     **COLD_VIEWS,
     **SHAPE_VIEWS,
     **COMPARE_VIEWS,
+    **PLAN_VIEWS,
+    **DATA_VIEWS,
     ("summary", "devices"): View(
         "Devices",
         "Span is from the first to the last device event; idle = span - busy. Lead and tail lie before and after it.",

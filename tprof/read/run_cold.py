@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tprof.read import run_variants
+from tprof.variants import Change, changes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,10 +74,10 @@ class ColdRows:
 
     def specializations(self) -> list[Record]:
         """One row per compiled variant that was asked for."""
-        new = run_variants.changes(self._variants)
+        new = changes(self._variants)
         return [self._variant(said, changes) for said, changes in zip(self._variants, new, strict=True)]
 
-    def _variant(self, said: Record, changes: list[run_variants.Change] | None) -> Record:
+    def _variant(self, said: Record, changes: list[Change] | None) -> Record:
         jit = self._journal.spans.get(said.get("span", 0))
         kernel = self._kernels.get(jit.attrs.get("kernel")) if jit else None
         load = self._loads.get(kernel["id"]) if kernel else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tprof.record.api import trace
+from tprof.record.guard import RefusedError
 from tprof.record.ranges import annotate, ready, request
 
-__all__ = ["annotate", "ready", "request", "trace"]
+__all__ = ["RefusedError", "annotate", "ready", "request", "trace"]

@@ -10,8 +10,9 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
-from tprof.record import guard, inductor_hooks, ranges, rundir, torch_profiler, triton_hooks, usr1
+from tprof.record import guard, inductor_hooks, listen, ranges, rundir, torch_profiler, triton_hooks, usr1
 from tprof.record import session as live
+from tprof.record.imports import watcher
 from tprof.record.session import Session
 from tprof.record.settings import Settings, resolve
 from tprof.record.threads import registry, reset_after_fork
@@ -106,11 +107,13 @@ def enter(settings: Settings, *, await_triton: bool = False) -> Path | None:
         _depth += 1
         if _depth == 1:
             guard.listen(None)
+            _stop_listening()
             try:
                 _begin(Session(settings, rundir.create(settings)), await_triton=await_triton)
             except OSError as error:
                 guard.warn("not-recorded", f"nothing is recorded: {settings.out} cannot be written ({error})")
-        return live.active.directory if live.active else None
+                _listen()
+        return live.active.directory if live.active and live.active.written else None
 
 
 def _begin(session: Session, *, await_triton: bool) -> None:
@@ -143,7 +146,7 @@ def leave() -> None:
     global _depth  # noqa: PLW0603
     with _lock:
         _depth = max(0, _depth - 1)
-        session = live.active
+        session = _recording()
         if _depth or session is None:
             return
         session.beacon("end")
@@ -153,11 +156,58 @@ def leave() -> None:
         live.active = None
         guard.call("close", session.close)
         guard.listen(None)
+        _listen()
+
+
+# ---- without a recording, for those who listen
+
+
+def watch(listener: listen.Listener) -> None:
+    """`listener` hears of cold events from now on, whether they are recorded or not."""
+    with _lock:
+        listen.add(listener)
+        _listen()
+
+
+def unwatch(listener: listen.Listener) -> None:
+    """`listener` hears no more; if it was the last and nothing is recorded, Triton is left as it was."""
+    with _lock:
+        listen.remove(listener)
+        if not listen.listeners:
+            _stop_listening()
+
+
+def _recording() -> Session | None:
+    return live.active if live.active is not None and live.active.written else None
+
+
+def _listen() -> None:
+    """Hooks write nowhere, and tell the listeners; a recording does both."""
+    if live.active is None and listen.listeners:
+        registry.begin()
+        live.active = Session(resolve(), None)
+        watcher.watch("triton", _hook_triton)
+        guard.call("inductor", inductor_hooks.install)
+
+
+def _hook_triton(_: Any) -> None:
+    triton_hooks.install()
+
+
+def _stop_listening() -> None:
+    if live.active is not None and not live.active.written:
+        watcher.forget([_hook_triton])
+        guard.call("inductor", inductor_hooks.remove)
+        triton_hooks.remove()
+        live.active = None
 
 
 def at_exit() -> None:
     """The program ends within a `trace`: what waits goes to disk."""
     global _depth  # noqa: PLW0603
+    listen.listeners.clear()
+    listen.at_launch.clear()
+    _stop_listening()
     if live.active is not None:
         _depth = 1
         leave()
@@ -165,20 +215,20 @@ def at_exit() -> None:
 
 def _before_fork() -> None:
     _lock.acquire()
-    if live.active is not None:
-        guard.call("fork", live.active.stop)  # a fork copies no threads: none of ours may be in the middle of anything
+    if (session := _recording()) is not None:
+        guard.call("fork", session.stop)  # a fork copies no threads: none of ours may be in the middle of anything
 
 
 def _after_fork_in_parent() -> None:
-    if live.active is not None:
-        guard.call("fork", live.active.start)
+    if (session := _recording()) is not None:
+        guard.call("fork", session.start)
     _lock.release()
 
 
 def _after_fork_in_child() -> None:
     _lock.release()
     reset_after_fork()
-    parent = live.active
+    parent = _recording()
     if parent is None:
         return
     live.active = guard.call("fork", _session_of_child, parent)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
+from tprof.errors import GATE, TprofError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -13,6 +15,14 @@ T = TypeVar("T")
 
 # Whatever goes wrong in our own code, or in what it asks of foreign objects, must not reach the workload.
 FAILURES: Final = Exception
+
+
+class RefusedError(TprofError):
+    """Something cold that the user's own `tprof.guard("raise")` does not allow: it is raised into the workload."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, exit_code=GATE)
+
 
 log: Final = logging.getLogger("tprof")
 _broken: dict[str, str] = {}
@@ -25,6 +35,8 @@ def call(hook: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
         return None
     try:
         return function(*args, **kwargs)
+    except RefusedError:
+        raise
     except FAILURES as error:
         switch_off(hook, error)
         return None

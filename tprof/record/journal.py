@@ -28,11 +28,12 @@ ROW_BYTES: Final = 28
 
 
 class AppendFile:
-    """A file that only grows. After the first failed write it swallows and counts everything that follows."""
+    """A file that only grows. After the first failed write, or without a path, it swallows and counts what follows."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.lost, self.failed = path, 0, False
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    def __init__(self, path: Path | None) -> None:
+        self.path, self.lost, self.failed, self._fd = path, 0, path is None, -1
+        if path is not None:
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def write(self, data: bytes, items: int) -> None:
         """Append `data`, which holds `items` records; a full disk costs records, never an exception."""
@@ -56,9 +57,9 @@ class AppendFile:
 
 
 class Journal:
-    """Cold records of one process, in the order they were added."""
+    """Cold records of one process, in the order they were added; nowhere without a path."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self.file = AppendFile(path)
         self._pending: list[dict[str, Any]] = []
         self._lock = threading.RLock()  # a signal handler that traces may come in the middle of a flush
@@ -66,7 +67,7 @@ class Journal:
     def add(self, record: dict[str, Any]) -> None:
         """Queue a record; the writer thread puts it on disk within its interval."""
         self._pending.append(record)
-        if len(self._pending) > MAX_PENDING:
+        if len(self._pending) > MAX_PENDING or self.file.failed:
             self.flush()
 
     def add_now(self, record: dict[str, Any]) -> None:
@@ -80,14 +81,14 @@ class Journal:
             count = len(self._pending)
             batch = self._pending[:count]
             del self._pending[:count]
-            if batch:
+            if batch and self.file.path is not None:
                 self.file.write(b"".join(map(encode, batch)), count)
 
 
 class LaunchFile:
-    """Launches of one process in chunks, one thread per chunk, column after column."""
+    """Launches of one process in chunks, one thread per chunk, column after column; nowhere without a path."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self.file, self.rows = AppendFile(path), 0
         self.file.write(FILE_HEADER.pack(b"TPROFLCH", 1, ROW_BYTES), 0)
 

@@ -7,7 +7,7 @@ import inspect
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 from weakref import WeakValueDictionary
 
-from tprof.record import clock, guard, spans, startup
+from tprof.record import clock, guard, listen, spans, startup
 from tprof.record import session as live
 from tprof.record.spans import Span
 from tprof.record.threads import local
@@ -48,6 +48,8 @@ class _Range:
         self._span, self._session = span, session
         _open_ranges[span.id] = self
         self._nvtx = session.nvtx.start(self.kind, f"{self.kind}:{self.name}", span.id)
+        span.said = self.attrs
+        listen.tell("begun", span)
 
     def begin_again(self, tid: int) -> dict[str, Any]:
         """The begin line of a range that a forked child inherited."""
@@ -65,7 +67,9 @@ class _Range:
             return  # the parent's, seen from a forked child
         session.nvtx.stop(self._nvtx)
         text = f"{type(error).__name__}: {error}"[:300] if error is not None else ""
-        session.journal.add(spans.end_record(span, clock.now(), {"tid": local.state.tid}, text))
+        t_ns, attrs = clock.now(), {"tid": local.state.tid}
+        session.journal.add(spans.end_record(span, t_ns, attrs, text))
+        listen.tell("ended", span, t_ns, attrs, text)
 
 
 _open_ranges: WeakValueDictionary[int, _Range] = WeakValueDictionary()
@@ -173,9 +177,10 @@ def inherit(session: Session) -> None:
 
 def ready() -> None:
     """Mark the end of start-up: from here on nothing should compile."""
-    session = live.active
-    if session is not None:
-        session.journal.add({"type": "mark", "name": "ready", "tid": local.state.tid, "t_ns": clock.now()})
+    session, t_ns = live.active, clock.now()
+    listen.mark_ready(t_ns)
+    if session is not None and session.written:
+        session.journal.add({"type": "mark", "name": "ready", "tid": local.state.tid, "t_ns": t_ns})
         guard.call("startup", startup.write, session)
 
 

@@ -7,6 +7,7 @@ import socket
 import sys
 import threading
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tprof.record import beacons, clock, guard, rundir, spans, startup, usr1
@@ -17,7 +18,6 @@ from tprof.record.threads import ThreadState, local, registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tprof.record.settings import Settings
 
@@ -31,7 +31,7 @@ class Session:
 
     Args:
         settings: what was asked for.
-        directory: an existing run directory.
+        directory: an existing run directory; None: there are no files, and only `listen.listeners` hear of anything.
         forked_from: pid of the parent whose recording this one continues.
         worker_of: pid of the process that this one, a compile worker of Inductor, works for.
 
@@ -40,16 +40,17 @@ class Session:
     """
 
     def __init__(
-        self, settings: Settings, directory: Path, forked_from: int | None = None, worker_of: int | None = None
+        self, settings: Settings, directory: Path | None, forked_from: int | None = None, worker_of: int | None = None
     ) -> None:
-        self.settings, self.directory, self.pid = settings, directory, os.getpid()
-        self.journal, stem = rundir.claim(directory, Journal, ".jsonl")
-        self.launches = LaunchFile(directory / f"{stem}.launches")
-        self.nvtx = Ranges(wanted=settings.nvtx)
+        self.settings, self.pid, self.written = settings, os.getpid(), directory is not None
+        self.directory = directory or Path(os.devnull)
+        self.journal, stem = rundir.claim(directory, Journal, ".jsonl") if directory else (Journal(None), "")
+        self.launches = LaunchFile(directory / f"{stem}.launches" if directory else None)
+        self.nvtx = Ranges(wanted=settings.nvtx and self.written)
         self.successor: Session | None = None  # in a forked child: the recording that took this one's place
         self.inherited: set[int] = set()  # open ranges of the parent that this one, of its child, goes on with
         self.profiler = sys.modules.get("torch.autograd.profiler")  # looked for again with every beacon
-        self.records_launches = True  # until the hook of launches fails
+        self.records_launches = self.written  # until the hook of launches fails
         self.search_closer: Callable[[ThreadState], None] | None = None  # set by what opens searches
         self.counts: Counter[str] = Counter()
         self.stem = stem
@@ -59,7 +60,8 @@ class Session:
         self._writer: threading.Thread | None = None
         self._wake = threading.Event()
         self._drain_lock = threading.RLock()
-        self.journal.add_now(self._process_record(forked_from, worker_of))
+        if self.written:
+            self.journal.add_now(self._process_record(forked_from, worker_of))
 
     def _process_record(self, forked_from: int | None, worker_of: int | None) -> dict[str, Any]:
         env = os.environ

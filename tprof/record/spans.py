@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from tprof.record import guard
+from tprof.record import guard, listen
 from tprof.record.clock import new_id, now
 from tprof.record.threads import ThreadState, local
 
@@ -23,6 +24,7 @@ PHASES: Final = {
     "request": None, "serve": None, "range": None,
 }  # fmt: skip
 AFTER_SEARCH: Final = ("jit", "load")  # beneath a search they belong to a candidate; else it is over
+NAMED: Final = ("jit", "load", "autotune", "candidate")  # they bear the name of the function that they are about
 MAX_TEXT: Final = 4000  # of an error, as a compiler's message can be a whole program
 
 request_id: ContextVar[int] = ContextVar("tprof_request", default=0)  # span id of the request being served
@@ -33,8 +35,8 @@ class Span:
     """An open span."""
 
     __slots__ = (
-        "attrs", "began_ns", "error", "handled", "hit", "id", "kind", "last_ns", "name", "open_ended", "parent", "pushed",
-        "session", "state",
+        "attrs", "began_ns", "error", "facts", "handled", "hit", "id", "kind", "last_ns", "name", "open_ended",
+        "own_ns", "parent", "phases", "pushed", "said", "session", "state",
     )  # fmt: skip
 
     def __init__(self, session: Session, state: ThreadState, kind: str, name: str) -> None:
@@ -48,6 +50,10 @@ class Span:
         self.attrs: dict[str, Any] = {}  # of the end line of an open-ended span
         self.hit: bool | None = None  # of the disk lookup beneath it
         self.handled: BaseException | None = None  # being handled when it began: not what ended it
+        self.said: dict[str, Any] = {}  # attributes of the begin line
+        self.facts: dict[str, Any] = {}  # of a `jit`: its specialization
+        self.own_ns = 0  # once it is over: what no span beneath it accounts for
+        self.phases: Counter[str] = Counter()  # ns by phase of all that is over within it, itself included
 
 
 def begin(session: Session, kind: str, name: str, attrs: dict[str, Any], payload: int = 0) -> Span:
@@ -62,7 +68,12 @@ def begin(session: Session, kind: str, name: str, attrs: dict[str, Any], payload
     session.journal.add_now(begin_record(span, attrs))
     span.pushed = session.nvtx.push(PHASES[kind] or kind, f"{kind}:{name}", payload or span.id)
     state.stack.append(span)
-    span.began_ns = now()
+    span.began_ns, span.said = now(), attrs
+    try:
+        listen.tell("begun", span)
+    except guard.RefusedError as refused:
+        end(span, {}, refused)
+        raise
     return span
 
 
@@ -97,13 +108,34 @@ def _finish(span: Span, t_ns: int, attrs: dict[str, Any], error: BaseException |
     if span.pushed:
         span.session.nvtx.pop()
     text = f"{type(error).__name__}: {error}"[:MAX_TEXT] if isinstance(error, BaseException) else error or ""
+    _account(span, t_ns)
     if state.stack:
         parent = state.stack[-1]
+        parent.phases.update(span.phases)
         parent.last_ns, parent.error = t_ns, parent.error or (f"{span.kind} {span.name}: {text}" if text else "")
     span.session.journal.add(end_record(span, t_ns, attrs, text))
     state.cold, state.cold_name, state.cold_ns = span.id, span.name, t_ns
+    listen.tell("ended", span, t_ns, attrs, text)
     if text and state.stack and state.stack[-1].open_ended:
         _finish(state.stack[-1], t_ns, state.stack[-1].attrs, text)
+
+
+def _account(span: Span, t_ns: int) -> None:
+    """What is over within a span, by phase."""
+    span.own_ns = max(0, t_ns - span.began_ns - span.phases.total())
+    if (phase := phase_of(span)) is not None:
+        span.phases[phase] += span.own_ns
+
+
+def phase_of(span: Span) -> str | None:
+    """Phase of a span's own time; of a variant that was found on disk it is `cache`."""
+    return "cache" if span.kind == "jit" and span.hit else PHASES[span.kind]
+
+
+def about(span: Span) -> str:
+    """Function that a span, or the nearest around it, is about; else the name of the outermost."""
+    around = [span, *(other for other in reversed(span.state.stack) if other is not span)]
+    return next((other.name for other in around if other.kind in NAMED), around[-1].name)
 
 
 def end_record(span: Span, t_ns: int, attrs: dict[str, Any], error: str) -> dict[str, Any]:

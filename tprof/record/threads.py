@@ -17,8 +17,8 @@ class ThreadState:
     """State of one thread. The hot path reads and writes its slots; nobody else but the writer touches `launches`."""
 
     __slots__ = (
-        "__weakref__", "candidate", "cold", "cold_name", "cold_ns", "launches", "marker", "name", "open", "source",
-        "stack", "t_enter", "tid", "tuning",
+        "__weakref__", "candidate", "cold", "cold_name", "cold_ns", "launches", "marker", "name", "open", "sample",
+        "source", "stack", "t_enter", "tid", "tuning",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -32,6 +32,7 @@ class ThreadState:
         self.cold_name, self.cold_ns = "", 0
         self.tuning: list[Any] = []  # autotuners in their cold path, with their spans
         self.source = "?"  # function whose source is being compiled
+        self.sample: Any = None  # to be called once the driver has taken the launch whose kernel is being timed
         self.marker: Any = None  # torch.profiler's marker of the open launch
 
     def forget(self) -> None:

@@ -76,6 +76,8 @@ def _new(function: Any) -> tuple[str, dict[str, Any]]:
 def _specialize(session: Session, cold: Cold, function: Any, bound: dict[str, Any]) -> None:
     span = cold.span.id if cold.span else 0
     facts = describe.specialization(function, bound)
+    if cold.span is not None:
+        cold.span.facts = {**describe.function(function), **facts}
     cold.attrs["specialization"] = session.tables.specialization(function, facts, span)
 
 

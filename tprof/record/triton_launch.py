@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tprof.record import guard
+from tprof.record import guard, listen
 from tprof.record import session as live
 from tprof.record.clock import now
 from tprof.record.spans import at_search, request_id
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tprof.record.session import Session
     from tprof.record.tables import Kernel, ShapeKey
+    from tprof.record.threads import ThreadState
 
 HOOK = "launch"
 
@@ -36,17 +37,24 @@ def build(original: Callable[..., Any], runtime: Any) -> Callable[..., Any]:
 
     def launch_metadata(self: Any, grid: Any, stream: Any, *args: Any) -> Any:
         session = live.active
-        if session is None or not session.records_launches:
+        if session is None:
             return original(self, grid, stream, *args)
         row = session.tables.kernels.get(id(self))
         # Before 3.5 each attribute of a kernel is looked up in Python: only ask one that was never launched.
         if (row is None or not row.keys) and self.module is None:
             self._init_handles()  # as `original` does; a failure of it is the user's
+        state = local.state
+        if state.tuning and at_search(state):
+            session.close_search(state)
+        if listen.at_launch:
+            listen.launching(state, self, args)
+        if not session.records_launches:
+            return original(self, grid, stream, *args)
         # Triton's own launch metadata need not be built while nobody else listens to launches.
         heard = runtime.launch_enter_hook is not enter_hook or enter_calls or len(exit_calls) > alone
         metadata = original(self, grid, stream, *args) if heard else None
         try:
-            key = enter(session, self, row, grid, args)
+            key = enter(session, state, self, row, grid, args)
         except guard.FAILURES as error:
             session.records_launches = False
             guard.switch_off(HOOK, error)
@@ -56,18 +64,17 @@ def build(original: Callable[..., Any], runtime: Any) -> Callable[..., Any]:
     return launch_metadata
 
 
-def enter(session: Session, kernel: Any, row: Kernel | None, grid: Any, args: tuple[Any, ...]) -> ShapeKey:
+def enter(
+    session: Session, state: ThreadState, kernel: Any, row: Kernel | None, grid: Any, args: tuple[Any, ...]
+) -> ShapeKey:
     """Begin a launch on this thread; `row` is the kernel's, where it is known."""
     key = None
     if row is not None and type(grid) is tuple:
         key = row.keys.get((grid, row.select(args)))
     if key is None:
         key = session.tables.shape(kernel, grid, args)
-    state = local.state
     if state.open is not None:
         session.close_launch(state)
-    if state.tuning and at_search(state):
-        session.close_search(state)
     if key.attributes is not None:
         session.nvtx.domain.push_range(key.attributes)
     profiler = session.profiler
@@ -81,6 +88,9 @@ def enter(session: Session, kernel: Any, row: Kernel | None, grid: Any, args: tu
 def leave(_metadata: Any = None) -> None:
     """The exit hook: the driver has taken the launch."""
     state = local.state
+    if state.sample is not None:
+        sample, state.sample = state.sample, None
+        guard.call("sample", sample)
     key = state.open
     if key is None:
         return

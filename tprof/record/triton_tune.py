@@ -30,7 +30,7 @@ def wrap_prune(original: Method) -> Method:
         session = live.active
         if session is None:
             return original(self, *args, **kwargs)
-        guard.call("autotune", _open_search, session, self)
+        guard.call("autotune", _open_search, session, self, args[0] if args else kwargs)
         with Cold(session, "prune", "prune", lambda: (name_of(self), {"before": len(self.configs)})) as cold:
             kept = original(self, *args, **kwargs)
             cold.report(lambda: {"after": len(kept)})
@@ -39,8 +39,11 @@ def wrap_prune(original: Method) -> Method:
     return prune_configs
 
 
-def _open_search(session: Session, tuner: Any) -> None:
-    """Begin a search. Nothing is sure to run when it is over, so it is closed by what this thread does next."""
+def _open_search(session: Session, tuner: Any, given: dict[str, Any]) -> None:
+    """Begin a search. Nothing is sure to run when it is over, so it is closed by what this thread does next.
+
+    `given` are the keyword arguments of the launch.
+    """
     state = local.state
     if spans.at_search(state):
         close_search(state)  # one that an exception ended
@@ -48,7 +51,10 @@ def _open_search(session: Session, tuner: Any) -> None:
         return
     names = [str(key) for key in tuner.keys]
     function = describe.function(tuner.base_fn)["function"]
-    attrs = {"configs": len(tuner.configs), "function": function, "key_names": names, "caller": describe.caller()}
+    values = {**(tuner.nargs or {}), **given}
+    asked = {name: describe.argument(values[name]) for name in names if name in values}
+    attrs = {"configs": len(tuner.configs), "function": function, "key_names": names, "asked": asked}
+    attrs["caller"] = describe.caller()
     span = spans.begin(session, "autotune", name_of(tuner), attrs)
     session.search_closer = close_search
     state.tuning.append((tuner, span, set(tuner.cache)))

@@ -40,7 +40,7 @@ class WorkerCompile:
 
     def __reduce__(self) -> Any:
         session = live.active
-        if session is None:
+        if session is None or not session.written:
             return eval, ("original", {"original": self._original})
         where = {"directory": str(session.directory), "settings": session.settings.to_dict(), "parent": session.pid}
         return eval, (UNPICKLE, {"original": self._original, "origin": tprof.__file__, "where": where})

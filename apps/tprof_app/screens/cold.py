@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import streamlit as st
@@ -15,7 +15,7 @@ from tprof_app.state import one_of, segments
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tprof.analyze import Result
+    from tprof.analyze import Options, Result
     from tprof.analyze.result import Row
     from tprof_app.recording import Recording
     from tprof_app.state import State
@@ -24,10 +24,28 @@ _NOTHING: Final = (
     "Nothing was cold here. A recording that begins before the first use of a kernel shows what it cost: "
     "`tprof record -- python serve.py`."
 )
-_NO_READY: Final = "No process said that it was ready. Call `tprof.ready()` at the end of start-up, and record with tprof."
+_NO_READY: Final = (
+    "No process said that it was ready. Call `tprof.ready()` at the end of start-up, and record with tprof."
+)
 _NO_SEARCH: Final = "No search of an autotuner lies in this part of the recording."
 _NO_GRAPH: Final = "No graph was compiled again. Only a recording of tprof tells what Dynamo and Inductor did."
-_NO_VARIANT: Final = "Which variant was compiled, and why, is known from a recording of tprof: `tprof record`."
+_OF_KERNELS: Final = {
+    "kernels": _NOTHING,
+    "specializations": "Which variant was compiled, and why, is known from a recording of tprof: `tprof record`.",
+    "first_uses": "No compiled kernel was used for the first time.",
+    "cache_misses": "No kernel was compiled again that an earlier process of the recording had compiled.",
+}
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the parts share: the question, its answer, and the command line that prints it."""
+
+    recording: Recording
+    state: State
+    options: Options
+    result: Result
+    command: str
 
 
 def page(recording: Recording, state: State) -> None:
@@ -37,35 +55,34 @@ def page(recording: Recording, state: State) -> None:
         whole = recording.ask("cold", replace(state.options, window=None))
         kernel = choices.kernel(state, (row["kernel"] for row in whole.tables["kernels"]))
     part = segments(state, "part", "Show", list(_PARTS), label_visibility="collapsed")
-    result = recording.ask("cold", choices.about(state.options, kernel))
-    _PARTS[part](recording, state, result, state.command("cold", *choices.flags(kernel)))
+    options = choices.about(state.options, kernel)
+    command = state.command("cold", *choices.flags(kernel))
+    _PARTS[part](_Asked(recording, state, options, recording.ask("cold", options), command))
 
 
-def _waterfall(recording: Recording, state: State, result: Result, command: str) -> None:
-    rows = result.tables["waterfall"]
-    shapes = recording.ask("shapes", replace(state.options, kernels=result.kernels))
-    calls = [step for step in shapes.tables["timeline"] if step["step"] == "cold call"]
+def _waterfall(asked: _Asked) -> None:
+    result = asked.result
+    rows, lives = result.tables["waterfall"], asked.recording.ask("shapes", asked.options).tables["timeline"]
+    calls = [step for step in lives if step["step"] == "cold call"]
     figure = figures_cold.waterfall(rows, calls, or_load=columns.or_load(result))
     said = f"{units.count(len(rows))} cold stretches in order, a lane per candidate and first use, coloured by phase"
-    panel(result, "waterfall", f"{command} --format csv --table waterfall", figure=figure, alt=said, empty=_NOTHING)
-    panel(result, "phases", command, empty=_NOTHING)
+    command = f"{asked.command} --format csv --table waterfall"
+    panel(result, "waterfall", command, figure=figure, alt=said, empty=_NOTHING)
+    panel(result, "phases", asked.command, empty=_NOTHING)
 
 
-def _kernels(_: Recording, __: State, result: Result, command: str) -> None:
-    panel(result, "kernels", command, empty=_NOTHING)
-    panel(result, "specializations", command, empty=_NO_VARIANT)
-    panel(result, "first_uses", command, empty=_NOTHING)
-    panel(result, "cache_misses", command, empty="No kernel was compiled again that an earlier process had compiled.")
+def _kernels(asked: _Asked) -> None:
+    for name, empty in _OF_KERNELS.items():
+        panel(asked.result, name, asked.command, empty=empty)
 
 
-def _searches(recording: Recording, state: State, result: Result, command: str) -> None:
-    panel(result, "tunings", command, empty=_NO_SEARCH)
-    told = recording.ask("autotune", state.options)
+def _searches(asked: _Asked) -> None:
+    panel(asked.result, "tunings", asked.command, empty=_NO_SEARCH)
+    told, command = asked.recording.ask("autotune", asked.state.options), asked.state.command("autotune")
     if told.tables["tunings"]:
-        panel(told, "kernels", state.command("autotune"))
-        panel(told, "tunings", state.command("autotune"))
-        _candidates(told, state)
-    panel(result, "candidates", command, empty=_NO_SEARCH)
+        panel(told, "tunings", command)
+        _candidates(told, asked.state)
+        panel(told, "kernels", command)
 
 
 def _candidates(told: Result, state: State) -> None:
@@ -85,25 +102,26 @@ def _search(row: Row) -> str:
     return f"{row['kernel']} {row['key'] or ''} at {units.duration(row['at_ns'])}"
 
 
-def _startup(_: Recording, state: State, result: Result, command: str) -> None:
+def _startup(asked: _Asked) -> None:
+    result, state = asked.result, asked.state
     rows = result.tables["startup"]
-    if state.window or state.get("kernel"):
+    if state.window or asked.options.kernels:
         st.info("Start-up is told of whole recordings: take the window and the kernel away.", icon=":material/info:")
         return
-    pids = [str(pid) for pid in dict.fromkeys(row["pid"] for row in rows)]
+    pids = list(dict.fromkeys(str(row["pid"]) for row in rows))
     pid = one_of(state, "process", "Process", pids) if len(pids) > 1 else "".join(pids)
-    figure = figures_cold.startup([row for row in rows if str(row["pid"]) == pid])
+    figure = figures_cold.startup([row for row in rows if str(row["pid"]) == pid], or_load=columns.or_load(result))
     alt = f"What the start-up of process {pid} was spent on, in order"
-    panel(result, "startup", command, figure=figure, alt=alt, empty=_NO_READY)
+    panel(result, "startup", asked.command, figure=figure, alt=alt, empty=_NO_READY)
 
 
-def _graphs(_: Recording, __: State, result: Result, command: str) -> None:
+def _graphs(asked: _Asked) -> None:
     for name in ("recompiles", "graph_caches", "selections"):
-        if name in result.tables:
-            panel(result, name, command, empty=_NO_GRAPH)
+        if name in asked.result.tables:
+            panel(asked.result, name, asked.command, empty=_NO_GRAPH)
 
 
-_PARTS: Final[dict[str, Callable[[Recording, State, Result, str], None]]] = {
+_PARTS: Final[dict[str, Callable[[_Asked], None]]] = {
     "Waterfall": _waterfall,
     "Kernels and variants": _kernels,
     "Searches": _searches,

@@ -1,16 +1,68 @@
-"""The page of `tprof diff`."""
+"""The page Compare: what changed from another recording to this one; the result of `tprof diff`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
+from tprof.analyze import Options
+from tprof.analyze.diff import diff
+from tprof.present import figures_compare
+from tprof_app import sources
+from tprof_app.panels import panel, warnings
+from tprof_app.recording import opened
+from tprof_app.state import one_of
+from tprof_app.text import command
+
 if TYPE_CHECKING:
+    from tprof.analyze import Result
     from tprof_app.recording import Recording
+    from tprof_app.sources import Choice
     from tprof_app.state import State
+
+_NAMES: Final = {
+    "figures": ("figure",), "phases": ("part",), "cold_start": ("kernel", "phase"), "kernels": ("kernel", "shape"),
+    "requests": ("name", "occurrence"),
+}  # fmt: skip
+_SAME: Final = "Nothing of it differs."
 
 
 def page(recording: Recording, state: State) -> None:
-    """Two recordings."""
-    st.code(state.command("diff"))
+    """Pick the other recording, and see what changed."""
+    here, served = state.get("source"), state.served
+    labels = [choice.label for choice in sources.offered(served) if choice.label != here]
+    other = state.get("other")
+    labels += [other] if other and other not in labels else []
+    if not labels:
+        st.info("There is no other recording to compare with. Start the app with two: `tprof app BEFORE AFTER`.")
+        return
+    before = sources.chosen(one_of(state, "other", "Before", labels), served)
+    state.link("Compare", "Swap: this one before, the other after", source=before.label, other=here)
+    if len(before.paths) > 1 or len(state.paths) > 1:
+        st.info("One recording is compared with one. Open a single one at the left, and pick a single one here.")
+        return
+    if state.window:
+        st.caption("Whole recordings are compared; the window does not count here.")
+    _changed(recording, before, state)
+
+
+def _changed(recording: Recording, before: Choice, state: State) -> None:
+    options = Options(ranges=state.options.ranges, devices=state.options.devices, ranks=state.options.ranks)
+    result = _compared(opened(before.paths, before.label), recording, options)
+    flags = [part for name in ("range", "device", "rank") for value in state.all(name) for part in (f"--{name}", value)]
+    paths = [sources.without_folder(path, state.served) for path in before.paths]
+    line = command("diff", [*paths, *state.paths], *flags)
+    warnings(result)
+    for name, keys in _NAMES.items():
+        rows = result.tables[name]
+        figure = figures_compare.changes(rows, keys) if rows else None
+        alt = f"What grew and what shrank: {name.replace('_', ' ')}"
+        panel(result, name, line, figure=figure, alt=alt, empty=_SAME)
+    panel(result, "changes", line, empty=_SAME)
+
+
+@lru_cache(maxsize=2)
+def _compared(before: Recording, after: Recording, options: Options) -> Result:
+    return diff([before.trace.attribution], [after.trace.attribution], options)

@@ -1,4 +1,4 @@
-"""The page Timeline: drag to zoom, click a bar for its details; the address holds window, filters and what was clicked."""
+"""The page Timeline: drag to zoom, click a bar for details; the address holds window, filters and what was clicked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from tprof.analyze.lanes import KINDS, PARTS, RANGE
 from tprof.analyze.result import Result
 from tprof.analyze.stretches import device_phases, thread_phases
 from tprof.analyze.zoom import BARS, Wanted, details, zoom
-from tprof.present import perfetto, units
+from tprof.cli.window import parse_window
+from tprof.present import perfetto, units, views
 from tprof.present.columns import or_load
 from tprof.present.timeline import dragged, pick, timeline
 from tprof.present.words import part_label
@@ -30,10 +31,18 @@ _KINDS: Final = {
 }  # fmt: skip
 _WORDS: Final = tuple(dict.fromkeys(part for part, _ in PARTS if part != RANGE))
 _CRUMBS: Final = 6
+_FILTERS: Final = ("lanes", "phase", "min", "kernel", "shape", "range")
 
 
 def page(recording: Recording, state: State) -> None:
-    """The whole page is one fragment: a zoom does not draw the rest again."""
+    """The whole page is one fragment: a zoom does not draw the rest again.
+
+    Raises:
+        UsageError: the address has a window that is none.
+    """
+    for text in (state.get("window"), *state.all("crumb")):
+        if text:
+            parse_window(text, recording.extent)
     _timeline(recording, state)
 
 
@@ -51,48 +60,56 @@ def _timeline(recording: Recording, state: State) -> None:
 
 
 def _filters(state: State) -> Wanted:
-    with st.expander("Filters", icon=":material/filter_alt:", expanded=any(map(state.get, ("phase", "kernel", "shape", "range", "min", "lanes")))):
-        first, second = st.columns(3), st.columns(3)
-        with first[0]:
+    used = any(state.get(name) for name in _FILTERS)
+    with st.expander("Filters", icon=":material/filter_alt:", expanded=used):
+        cells = [cell for _ in range(2) for cell in st.columns(3)]
+        with cells[0]:
             kinds = some_of(state, "lanes", "Lanes", KINDS, format_func=_KINDS.__getitem__, placeholder="All")
-        with first[1]:
+        with cells[1]:
             parts = some_of(state, "phase", "Phases and purposes", _WORDS, format_func=part_label, placeholder="All")
-        with first[2]:
+        with cells[2]:
             least = one_of(state, "min", "Duration", list(_SHORTEST), format_func=_SHORTEST.__getitem__)
-        with second[0]:
-            kernel = text_box(state, "kernel", "Kernel", placeholder="*attention*", help="A glob; streams only.")
-        with second[1]:
-            shape = text_box(state, "shape", "Shape", placeholder="4096", help="A part of the shape key; streams only.")
-        with second[2]:
-            ranges = text_box(state, "range", "Range", placeholder="request*", help="A glob: these ranges, and what was launched in them.")
+        with cells[3]:
+            kernel = text_box(state, "kernel", "Kernel", placeholder="*attention*", help="A glob; of streams.")
+        with cells[4]:
+            shape = text_box(state, "shape", "Shape", placeholder="4096", help="A part of the shape; of streams.")
+        with cells[5]:
+            said = "A glob: these ranges, and what was launched in them."
+            ranges = text_box(state, "range", "Range", placeholder="request*", help=said)
         st.button("Clear filters", on_click=_clear, type="tertiary", icon=":material/filter_alt_off:")
     return Wanted(tuple(kinds), tuple(parts), kernel, shape, (ranges,) if ranges else (), int(least))
 
 
 def _clear() -> None:
-    change(lanes=None, phase=None, min=None, kernel=None, shape=None, range=None)
+    change(**dict.fromkeys(_FILTERS))
 
 
 def _crumbs(state: State, extent: tuple[int, int]) -> None:
-    """The way back: every window on the way here, and buttons for those without a mouse wheel or keys."""
-    crumbs = state.all("crumb")
-    low, high = state.window or extent
+    """The way back: all, every window on the way here; and steps out and aside."""
+    crumbs, (low, high) = state.all("crumb"), state.window or extent
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if state.window:
             st.button("All", on_click=_to, args=(None, []), type="tertiary", icon=":material/zoom_out_map:")
         for i, crumb in enumerate(crumbs):
-            start, _, end = crumb.partition(":")
-            st.button(
-                f"{units.duration(int(end) - int(start))} ›", key=f"crumb-{i}", on_click=_to, args=(crumb, crumbs[:i]), type="tertiary"
-            )
+            start, end = parse_window(crumb, extent)
+            said = f"{units.duration(end - start)} ›"
+            st.button(said, key=f"crumb-{i}", on_click=_to, args=(crumb, crumbs[:i]), type="tertiary")
         st.markdown(f"**{units.duration(high - low)}** from {(low - extent[0]) / 1e6:,.3f} ms")
-        step = (high - low) // 2
-        out = max(low - step, extent[0]), min(high + step, extent[1])
-        for label, icon, to in (
-            ("Zoom out", "zoom_out", out), ("Earlier", "chevron_left", (low - step, high - step)), ("Later", "chevron_right", (low + step, high + step)),
-        ):  # fmt: skip
-            text = None if to[0] <= extent[0] and to[1] >= extent[1] else window_text(*to)
-            st.button(label, on_click=_to, args=(text, crumbs), type="tertiary", icon=f":material/{icon}:", disabled=not state.window)
+        for label, icon, to in _steps((low, high), extent):
+            text, same = window_text(*to) if to != extent else None, to == (low, high)
+            st.button(label, on_click=_to, args=(text, crumbs), type="tertiary", icon=icon, disabled=same)
+
+
+def _steps(window: tuple[int, int], extent: tuple[int, int]) -> list[tuple[str, str, tuple[int, int]]]:
+    """Twice the window, and half a window to each side, as far as there is anything."""
+    low, high = window
+    step = max((high - low) // 2, 1)
+    back, on = min(step, low - extent[0]), min(step, extent[1] - high)
+    return [
+        ("Zoom out", ":material/zoom_out:", (low - back, high + on)),
+        ("Earlier", ":material/chevron_left:", (low - back, high - back)),
+        ("Later", ":material/chevron_right:", (low + on, high + on)),
+    ]
 
 
 def _to(window: str | None, crumbs: list[str]) -> None:
@@ -101,17 +118,23 @@ def _to(window: str | None, crumbs: list[str]) -> None:
 
 def _figure(recording: Recording, state: State, view: Zoom) -> None:
     if not view.lanes:
-        st.info("Nothing of this window passes the filters. Clear them, or show all of the recording.", icon=":material/filter_alt_off:")
+        said = "Nothing of this window passes the filters. Clear them, or show all of the recording."
+        st.info(said, icon=":material/filter_alt_off:")
         return
     told = or_load(recording.ask("idle", state.options))
     figure = timeline(view, recording.trace, recording.extent[0], or_load=told)
-    key = f"timeline-{abs(hash((view.window, view.intervals)))}"
-    lanes = f"{len(view.lanes)} lanes" + (f"; {view.hidden} more are hidden: filter" if view.hidden else "")
-    drawn = "each is a bar" if view.intervals <= BARS else f"strips show shares of each pixel; the {len(view.bars.lane)} longest are bars"
-    st.caption(f"{units.count(view.intervals)} intervals in {lanes}; {drawn}. Drag to zoom, click a bar for details. Hatched: inferred.")
-    panels.chart(
-        figure, f"Timeline of {lanes}", key, on_select=lambda: _selected(key, state, view), selection_mode=("points", "box")
+    lanes = f"{len(view.lanes)} lanes" + (f" ({view.hidden} more are hidden: filter)" if view.hidden else "")
+    few = f"a strip shows the shares of each pixel, and the {len(view.bars.lane)} longest are bars"
+    drawn = "each is a bar" if view.intervals <= BARS else few
+    st.caption(
+        f"{units.count(view.intervals)} intervals in {lanes}; {drawn}. Drag to zoom, click a bar for details. "
+        "Hatched: inferred."
     )
+    key = f"timeline-{view.window}-{view.intervals}"  # another chart for another view: nothing is selected in it
+    panels.chart(
+        figure, f"Timeline of {units.count(view.intervals)} intervals in {lanes}", key,
+        on_select=lambda: _selected(key, state, view), selection_mode=("points", "box"),
+    )  # fmt: skip
 
 
 def _selected(key: str, state: State, view: Zoom) -> None:
@@ -134,11 +157,13 @@ def _picked(recording: Recording, state: State) -> None:
     if said is None or said[:2] not in lanes:
         return
     kind, of, start, row = said
-    found = details(recording.trace, kind, of, start, row)
+    found = details(recording.trace, (kind, of), start, row, recording.extent[0])
     panels.heading("Details", f"{lanes[said[:2]].group}, {lanes[said[:2]].label}", "")
     for name, rows in found.items():
         if rows:
-            panels.table(Result("details", {name: rows}, {}), name, key=f"details-{name}")
+            result = Result("details", {name: rows}, {})
+            st.caption(views.view(result, name).heading)
+            panels.table(result, name, key=f"details-{name}")
     with st.container(horizontal=True):
         if kernel := next((event["name"] for event in found["event"] if kind == "stream"), ""):
             state.link("Kernels", "This kernel", kernel=kernel)

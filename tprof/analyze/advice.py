@@ -1,0 +1,225 @@
+"""Which operators are worth a Triton kernel, and which are not: a judgement from a profile, before a kernel exists.
+
+Every bound errs on the side of the kernel: it is refused only where even one that took no time would not pay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tprof.analyze.advice_chains import chain_rows
+from tprof.analyze.census import Census
+from tprof.analyze.kernels import working_rows
+from tprof.analyze.latency import SMALL_SHARE
+from tprof.analyze.operators import operator_rows
+from tprof.analyze.ranks import percentile
+from tprof.analyze.requests import device_sets, requests
+from tprof.analyze.result import Result, few, source_rows
+from tprof.analyze.shapes import shape_rows
+from tprof.analyze.verdicts import concentration
+from tprof.intervals import clip, covered
+from tprof.model import ints
+
+if TYPE_CHECKING:
+    from tprof.analyze.attribution import Attribution
+    from tprof.analyze.options import Options
+    from tprof.analyze.result import Row
+
+WRITE, FUSE, NOT, PROFILE, HAVE = "write", "fuse", "do not", "profile first", "have"
+ENOUGH: Final = 10  # calls: below, neither their time nor their shapes are known well
+CONCENTRATED: Final = 0.5  # of the calls: what the five most frequent shapes must make up
+
+QUESTIONS: Final = (
+    ("data flow", "Does each step of a chain feed the next, and does nothing else read what lies between?"),
+    ("torch.compile", "Does it fuse the chain already, and can the service afford its graph compile?"),
+    ("ceiling", "How near is today's kernel to a copy of the same size? `tprof accept` measures it."),
+    ("tensor cores", "Does the operator live by them (TMA, warp specialisation, two-block MMA)? Then a library leads."),
+    ("cooperation", "Must blocks wait for each other (grid-wide sums, order, a queue)? Triton gives little for that."),
+    ("exactness", "Must results be the same bit for bit, on every GPU, and in the backward?"),
+    ("traffic", "Is this recording what will be served: the same shapes, in the same proportions?"),
+    ("maintenance", "Who tunes and tests it again for the next GPU, the next Triton and the next shape?"),
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a kernel's gain is weighed against.
+
+    Attributes:
+        warm_ns: time of all devices that was not lost to the cold start.
+        scale: how many times longer the whole job's warm part is than the recording's.
+        serving: there are requests, so that it goes on after the recording.
+        shape_cold_ns: what a new shape of a compiled kernel cost here (median); None where none was cold.
+    """
+
+    warm_ns: int
+    scale: float
+    serving: bool
+    shape_cold_ns: int | None
+
+
+def advise(attribution: Attribution, options: Options, job_ns: int | None = None) -> Result:
+    """Judge every operator and every chain of small ones.
+
+    Args:
+        attribution: of the trace.
+        options: what part of it.
+        job_ns: how long the whole job takes of which this is a recording; None: as long as the recording.
+
+    Returns:
+        Tables `job` (what gains are weighed against, and the answer), `operators`, `chains` and `questions`, which a
+        profile cannot answer. A verdict is `write`, `fuse`, `do not`, `profile first` or `have` (it is compiled
+        already); `of_warm_share` bounds the gain: what would be saved if the operator took no time.
+    """
+    trace, rows = attribution.trace, working_rows(attribution, options)
+    whole, job = _job(attribution, options, rows, job_ns)
+    chains, chained = chain_rows(trace, rows)
+    inside = {row["operator"]: row["total_ns"] for row in _by_operator(operator_rows(trace, rows[chained]))}
+    cold = _cold_by_kernel(attribution, options)
+    operators = [_operator(row, job, inside.get(row["operator"], 0), cold) for row in
+                 _by_operator(operator_rows(trace, rows))]  # fmt: skip
+    chains = [_chain(row, job) for row in chains]
+    whole["answer"] = _answer(operators, chains)
+    asked = [{"topic": topic, "question": question} for topic, question in QUESTIONS]
+    every = {"job": [whole], "operators": operators, "chains": chains, "questions": asked}
+    tables = every | {name: every[name][: options.top] for name in ("operators", "chains")}
+    return Result("advice", tables, {**tables, "job": whole}, trace.notes, source_rows(trace))
+
+
+def _job(attribution: Attribution, options: Options, rows: np.ndarray, job_ns: int | None) -> tuple[Row, Job]:
+    """The row `job`, and what gains are weighed against."""
+    cold = requests(attribution, options).payload["job"]
+    lost = cold["cold_ns"] if cold["cold_exposed_ns"] is None else cold["cold_exposed_ns"]
+    warm = max(cold["wall_ns"] - lost, 1)
+    devices = max(len(np.unique(ints(attribution.trace.device, "device")[rows])), 1)
+    length = max(job_ns or 0, cold["wall_ns"])
+    work = covered(*clip(*device_sets(attribution)[0], *(options.window or attribution.extent)))
+    shapes = [row for row in shape_rows(Census(attribution, options)) if row["cold_ns"]]
+    each = percentile(np.sort([row["cold_ns"] for row in shapes]), 50)
+    row = {
+        "wall_ns": cold["wall_ns"],
+        "cold_exposed_ns": lost,
+        "job_ns": length,
+        "of_job_share": lost / length if length else 0.0,
+        "warm_ns": warm,
+        "work_ns": work,
+        "work_share": work / warm,
+        "requests": cold["requests"],
+        "shape_cold_ns": each,
+        "cold_shapes": len(shapes),
+        "basis": "recorded" if shapes and all(r["basis"] == "recorded" for r in shapes) else "inferred",
+    }
+    return row, Job(warm * devices, max(length - lost, 1) / warm, cold["requests"] > 0, each)
+
+
+def _cold_by_kernel(attribution: Attribution, options: Options) -> dict[str, int]:
+    out: dict[str, int] = {}
+    for row in shape_rows(Census(attribution, options)):
+        out[row["kernel"]] = out.get(row["kernel"], 0) + row["cold_ns"]
+    return out
+
+
+def _by_operator(rows: list[Row]) -> list[Row]:
+    """Rows of `operator_rows` by operator and path, with how concentrated their shapes are; most time first."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["operator"], row["path"]), []).append(row)
+    found = [_group(operator, path, own) for (operator, path), own in groups.items()]
+    return sorted(found, key=lambda row: (-row["total_ns"], row["operator"]))
+
+
+def _group(operator: str, path: str, own: list[Row]) -> Row:
+    known = [row["shape"] is not None for row in own]
+    by_shape: dict[str | None, int] = {}
+    for row in own:
+        by_shape[row["shape"]] = by_shape.get(row["shape"], 0) + row["calls"]
+    spread = concentration(operator, list(by_shape.values()))
+    top = sorted(by_shape.values())[-5:]
+    return {
+        "operator": operator,
+        "path": path,
+        "implementation": few([row["implementation"] for row in own if row["implementation"]], 2) or None,
+        "kernel": own[0]["kernel"],
+        "calls": spread["calls"],
+        "total_ns": sum(row["total_ns"] for row in own),
+        "of_work_share": sum(row["of_work_share"] for row in own),
+        "shapes": len(by_shape) if all(known) else None,
+        "hot_shapes": spread["hot_keys"] if all(known) else None,
+        "top5_share": sum(top) / spread["calls"] if all(known) and spread["calls"] else None,
+    }
+
+
+def _operator(row: Row, job: Job, chained_ns: int, cold: dict[str, int]) -> Row:
+    """The row with a verdict and its reason."""
+    row = row | {"of_warm_share": row["total_ns"] / job.warm_ns, "chained_share": chained_ns / max(row["total_ns"], 1)}
+    row["cold_ns"] = cold.get(row["kernel"], 0) if row["path"] in {"triton", "inductor"} else None
+    verdict, why = _by_path(row) or _not_worth(row, job, row["total_ns"]) or _fusable(row) or (
+        WRITE, f"{row['shapes']} shapes, the 5 most frequent {row['top5_share']:.0%} of {row['calls']:,} calls; "
+        "measure first how far PyTorch's kernel is from a copy")  # fmt: skip
+    return row | {"verdict": verdict, "why": why, "basis": "inferred"}
+
+
+def _by_path(row: Row) -> tuple[str, str] | None:
+    """What the implementation alone decides."""
+    path, whose = row["path"], row["implementation"]
+    if path == "library":
+        return NOT, f"{whose or 'a library'} serves it; match it on every hot shape (`tprof accept`) before replacing it"
+    if path == "memory":
+        return NOT, "a copy or fill of the runtime: avoid it or overlap it"
+    if path == "collective":
+        return NOT, "communication: overlap it; a kernel does not make the link faster"
+    if path in {"triton", "inductor"}:
+        paid = f"cold {row['cold_ns'] / 1e9:.2g} s against {row['total_ns'] / 1e9:.2g} s of work here: " if row["cold_ns"] else ""
+        return HAVE, f"{paid}pin it and warm it up before requests" if paid else "compiled already"
+    return None
+
+
+def _not_worth(row: Row, job: Job, gain_ns: int) -> tuple[str, str] | None:
+    """Why a kernel would not pay, or why that cannot be said; `gain_ns` is the most that it saves in the recording."""
+    if gain_ns < SMALL_SHARE * job.warm_ns:
+        return NOT, f"saves at most {gain_ns / job.warm_ns:.2%} of the warm time, even if it took none"
+    if row.get("path") == "other":
+        return PROFILE, "whose kernel it is cannot be told by its name"
+    if row["calls"] < ENOUGH:
+        return PROFILE, f"{row['calls']} calls are too few; record at least {ENOUGH} warm ones"
+    if row["shapes"] is None:
+        return PROFILE, "its shapes are unknown; record with `tprof record`, or record_shapes=True"
+    if row["top5_share"] < CONCENTRATED:
+        return NOT, f"{row['shapes']} shapes, the 5 most frequent only {row['top5_share']:.0%} of the calls: too divergent"
+    cost = (job.shape_cold_ns or 0) * (row.get("hot_shapes") or row["shapes"])
+    if not job.serving and cost > gain_ns * job.scale:
+        return NOT, (f"compile and tuning of its shapes cost about {cost / 1e9:.2g} s, the whole job would gain at most "
+                     f"{gain_ns * job.scale / 1e9:.2g} s")  # fmt: skip
+    return None
+
+
+def _fusable(row: Row) -> tuple[str, str] | None:
+    if row["chained_share"] <= CONCENTRATED:
+        return None
+    return FUSE, f"{row['chained_share']:.0%} of its time lies in chains; see there"
+
+
+def _chain(row: Row, job: Job) -> Row:
+    """A chain with a verdict: its gain is an estimate, all but its longest step."""
+    known = row["shapes"] if row.pop("shapes_known") else None
+    row = row | {"of_warm_share": row["saving_ns"] / job.warm_ns, "shapes": known}
+    row["top5_share"] = row["top5_share"] if known else None
+    verdict, why = _not_worth(row, job, row["saving_ns"]) or (
+        FUSE, f"{row['calls']:,} times; `torch.compile` may fuse it: write it by hand where its cold start is too dear")
+    return row | {"verdict": verdict, "why": why, "basis": "inferred"}
+
+
+def _answer(operators: list[Row], chains: list[Row]) -> str:
+    """The verdicts in one sentence."""
+    fuse = few((row["chain"] for row in chains if row["verdict"] == FUSE), 2)
+    write = few((row["operator"] for row in operators if row["verdict"] == WRITE), 2)
+    if fuse or write:
+        return "; ".join([f"worth a kernel: {write}"] * bool(write) + [f"worth fusing: {fuse}"] * bool(fuse))
+    unknown = [row for row in operators if row["verdict"] == PROFILE]
+    if unknown:
+        share = sum(row["of_work_share"] for row in unknown)
+        return f"profile first: {share:.0%} of the work cannot be judged ({few((r['operator'] for r in unknown), 2)})"
+    return "do not write a kernel: nothing that PyTorch runs itself is large enough"

@@ -1,0 +1,77 @@
+"""The kernels that this process has: plans are matched with them, and never import anything themselves."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tprof.record.describe import function as described
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tprof.prepare.plan_file import Kernel
+
+
+@dataclass
+class Registry:
+    """Jitted functions by qualified name, and autotuners by the function that they tune.
+
+    Attributes:
+        functions: `JITFunction`s by their name without the module: a program may run as `__main__`, or be imported.
+        tuners: (function, its autotuner) pairs.
+    """
+
+    functions: dict[str, list[Any]] = field(default_factory=dict)
+    tuners: list[tuple[Any, Any]] = field(default_factory=list)
+
+    def match(self, kernel: Kernel) -> tuple[list[Any], str]:
+        """Functions of this process that are a plan's kernel, and if there is none, why.
+
+        The hash of the source decides, and that of all it uses: a function of the same name is not enough.
+        """
+        named = [f for name, found in self.functions.items() if is_end(name, kernel.function) for f in found]
+        same = [f for f in named if f.cache_key == kernel.source]
+        if same:
+            return same, ""
+        if named:
+            return [], "its source, or something that it uses, has changed since it was recorded; record it again"
+        return [], "this process has no such function; import its module before the warm-up"
+
+
+def is_end(name: str, function: str) -> bool:
+    """Whether a name without its module is that of a function given with it."""
+    return function == name or function.endswith(f".{name}")
+
+
+def registry(kernels: Iterable[Any] = ()) -> Registry:
+    """What is there: all jitted functions and autotuners of the process.
+
+    Args:
+        kernels: more of them, where the garbage collector cannot see them (after `gc.freeze()`).
+    """
+    from triton.runtime.autotuner import Autotuner  # noqa: PLC0415 - the program has chosen when Triton is imported
+    from triton.runtime.jit import JITFunction  # noqa: PLC0415
+
+    found = Registry()
+    modules = [
+        thing for module in list(sys.modules.values()) for thing in list(getattr(module, "__dict__", {}).values())
+    ]
+    unique = {id(thing): thing for thing in (*gc.get_objects(), *modules, *kernels)
+              if issubclass(type(thing), (JITFunction, Autotuner))}  # fmt: skip
+    for thing in unique.values():  # `isinstance` would ask lazy objects for their class, and so wake them
+        if isinstance(thing, JITFunction):
+            module, name = thing.fn.__module__, described(thing)["function"]
+            found.functions.setdefault(name.removeprefix(f"{module}."), []).append(thing)
+        elif (function := _innermost(thing, JITFunction)) is not None:
+            found.tuners.append((function, thing))
+    return found
+
+
+def _innermost(tuner: Any, kind: type[Any]) -> Any:
+    """The jitted function beneath autotuners and heuristics; None where there is none."""
+    while tuner is not None and not isinstance(tuner, kind):
+        tuner = getattr(tuner, "fn", None)
+    return tuner
