@@ -31,7 +31,7 @@ def cold_request(recording: Recording, state: State) -> None:
     said = {window_text(row["start_ns"], row["start_ns"] + row["wall_ns"]): _request(row) for row in cold}
     here = state.get("window")
     said = {"": "The whole recording"} | ({here: "The window that is shown"} if here else {}) | said
-    one_of(state, "window", "What", list(said), format_func=lambda text: said[text])
+    one_of(state, "window", "Request", list(said), format_func=lambda text: said[text])
 
 
 def _request(row: Row) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from tprof.errors import SourceError, TprofError
 from tprof.read.detect import detect, is_trace
 from tprof.read.inflate import Source
-from tprof.read.run import companions
 from tprof.read.run_journal import is_run
 
 if TYPE_CHECKING:
@@ -70,10 +69,9 @@ class Served:
         """
         if path.is_dir() and not is_run(path):
             raise SourceError(path.name, "is a folder; open the recordings in it")
-        files = companions(path) if path.is_dir() else [path]
         if path.is_dir() and any(p.is_symlink() for p in path.iterdir()):
             raise SourceError(path.name, "holds symbolic links, which are not followed")
-        if not self.reports and any(detect(file) == "report" for file in files):
+        if path.is_file() and not self.reports and detect(path) == "report":
             problem = "is an Nsight Systems report, and reading it runs nsys; export it (nsys export --type sqlite)"
             raise SourceError(path.name, f"{problem}, or start the app with --allow-nsys-rep")
         return path

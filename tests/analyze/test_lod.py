@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -48,7 +50,7 @@ def _painted(start, end, code):
 def test_spent_is_what_counting_finds(lane, window, most) -> None:
     line, edges = _painted(*lane), pixels(*window, most)
     spent = Blocks(*lane, CODES).spent(edges)
-    expected = [[(line[a:b] == c).sum() for a, b in zip(edges[:-1], edges[1:], strict=True)] for c in range(CODES)]
+    expected = [[(line[a:b] == c).sum() for a, b in pairwise(edges)] for c in range(CODES)]
     assert spent.tolist() == expected
 
 

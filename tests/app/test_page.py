@@ -1,196 +1,272 @@
-"""The page in each of its states, without a browser. Streamlit and Plotly are the extra `app`."""
+"""The app in each of its states, without a browser: frame, Overview, Timeline, Data. Streamlit is the extra `app`."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from typing import TYPE_CHECKING
 
 import pytest
+
+pytest.importorskip("streamlit.testing.v1", reason="the extra `app` is not installed")
+pytest.importorskip("plotly", reason="the extra `app` is not installed")
+from support.apptest import annotation, run_page, texts, write
 
 import tprof
 from tprof.present import units
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from streamlit.testing.v1 import AppTest
-
-testing = pytest.importorskip("streamlit.testing.v1", reason="the extra `app` is not installed")
-pytest.importorskip("plotly", reason="the extra `app` is not installed")
+PAGES = ("Overview", "Timeline", "Data")
+TORCH, NSIGHT = "h200-torch.json.gz", "h200-nsight.sqlite.gz"
 
 
-def _script(given: list[str]) -> None:
-    from tprof_app.overview import page
-
-    page(given)
-
-
-def _page(*given: object) -> AppTest:
-    return testing.AppTest.from_function(_script, args=([str(path) for path in given],), default_timeout=60).run()
-
-
-def _texts(app: AppTest) -> str:
-    kinds = (app.markdown, app.caption, app.info, app.warning, app.error, app.success)
-    return "\n".join(element.value for kind in kinds for element in kind)
-
-
-def _cards(app: AppTest) -> dict[str, str]:
+def _cards(app) -> dict[str, str]:
     return {card.label: card.value for card in app.metric}
 
 
-def _write(path: Path, events: list[dict[str, object]]) -> Path:
-    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
-    return path
+def _told(element) -> str:
+    return element.value.replace("\\", "")
 
 
-def _op(name: str) -> dict[str, object]:
-    return {"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": 10.0, "dur": 5.0}
+def _charts(app) -> list[dict]:
+    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
 
 
-def test_sample_shows_the_figures_of_the_library(sample_traces: Path) -> None:
-    path = sample_traces / "h200-torch.json.gz"
-    said = tprof.load(path).summary().to_dict()
-    app = _page(path)
-    first, device, cold = said["requests"][0], said["devices"][0], said["cold"]
+# ---- every page in every state
+
+
+@pytest.mark.parametrize("first", PAGES)
+@pytest.mark.parametrize("name", [TORCH, NSIGHT])
+def test_a_sample(sample_traces, name, first) -> None:
+    app = run_page([sample_traces / name], first)
     assert not app.exception
     assert not app.error
-    assert _cards(app) == {
-        "First request": units.duration(first["wall_ns"]),
-        "Cold tax of it": units.duration(first["cold_tax_ns"]),
-        "Compile or load": units.duration(cold["compile_ns"]),
-        "Tuning": units.duration(cold["autotune_ns"]),
-        "Device idle": units.rate(device["idle_ns"], device["span_ns"]),
-        "Unattributed": "0 %",
-    }
-    budgets, gaps, sources = (table.value for table in app.dataframe)
-    assert budgets["wall_ns"].tolist() == [row["wall_ns"] / 1e6 for row in said["requests"]]
-    assert budgets["cold_tax_ns"].tolist() == [row["cold_tax_ns"] / 1e6 for row in said["requests"]]
-    assert gaps["gap_ns"].tolist() == [row["gap_ns"] / 1e6 for row in tprof.load(path).idle().tables["gaps"]]
-    assert sources["path"].tolist() == [str(path)]
+    assert app.query_params["source"] == name
+    assert len(_charts(app)) == (first != "Data")
 
 
-def test_every_finding_has_cost_share_denominator_and_basis(sample_traces: Path) -> None:
-    path = sample_traces / "h200-nsight.sqlite.gz"
-    shown = _texts(_page(path))
-    for row in tprof.load(path).summary().to_dict()["findings"]:
-        figures = f"{units.duration(row['cost_ns'])}, {units.share(row['share'])} of the "
-        assert figures in shown
-        assert row["basis"] in shown
-
-
-def test_every_panel_names_its_command(sample_traces: Path) -> None:
-    path = sample_traces / "h200-torch.json.gz"
-    commands = [block.value for block in _page(path).code]
-    assert commands == [f"tprof {verb} {path}" for verb in ("summary", "requests", "idle", "summary", "doctor")]
-
-
-def test_charts_carry_exact_nanoseconds(sample_traces: Path) -> None:
-    path = sample_traces / "h200-torch.json.gz"
-    said = tprof.load(path).summary().to_dict()
-    charts = [chart.proto.spec for chart in _page(path).get("plotly_chart")]
-    assert len(charts) == 3
-    assert f"{said['devices'][0]['busy_by_purpose']['tuning']:,}" in charts[0]
-    assert f"{said['requests'][0]['phases']['compile']:,}" in charts[1]
-    assert f"{max(said['devices'][0]['idle_by_phase'].values()):,}" in charts[2]
-
-
-def test_without_a_source_the_samples_are_offered() -> None:
-    app = _page()
+@pytest.mark.parametrize("first", PAGES)
+def test_nothing_opened_offers_the_samples(first) -> None:
+    app = run_page([], first)
     assert not app.exception
-    assert app.selectbox[0].options == ["sample: h200-nsight", "sample: h200-torch"]
-    second = app.selectbox[0].select_index(1).run()
-    assert "Compile or load" in _cards(second)
+    assert [button.label.replace("\\", "") for button in app.button] == ["sample: h200-nsight", "sample: h200-torch"]
+    opened = app.button[1].click().run()
+    assert opened.query_params["source"] == "sample: h200-torch"
+    assert not opened.exception
 
 
-def test_no_source_at_all_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tprof_app import sources
-
-    def none() -> dict[str, Path]:
-        raise tprof.TprofError("no sample traces are installed; reinstall")
-
-    monkeypatch.setattr(sources, "sample_paths", none)
-    app = _page()
+@pytest.mark.parametrize("first", PAGES)
+@pytest.mark.parametrize(
+    "case",
+    ["torch/cpu_only.json", "torch/cuda_graph.json", "torch/empty_events.json", "torch/truncated.json.gz",
+     "nsight/nsysai-h100-2gpu-2026.2.sqlite.gz", "nsight/flameox-graphs-2025.5.2.sqlite.gz"],
+)  # fmt: skip
+def test_odd_recordings(cases, case, first) -> None:
+    app = run_page([cases / case], first)
     assert not app.exception
-    assert [e.value.replace("\\", "") for e in app.error] == ["no sample traces are installed; reinstall"]
-    assert app.get("file_uploader")
+    assert not app.error
 
 
+@pytest.mark.parametrize("first", PAGES)
 @pytest.mark.parametrize("content", [b"", b"hello", b'{"a": 1}', b"SQLite format 3\0", gzip.compress(b"\0\1\2")])
-def test_bad_file_is_one_sentence(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_file_is_one_sentence(tmp_path, content, first) -> None:
     path = tmp_path / "bad.json"
     path.write_bytes(content)
-    app = _page(path)
+    app = run_page([path], first)
     assert not app.exception
     assert len(app.error) == 1
-    assert "bad.json" in app.error[0].value.replace("\\", "")
+    assert "bad.json" in _told(app.error[0])
     assert not app.metric
 
 
-def test_missing_file_is_one_sentence(tmp_path: Path) -> None:
-    app = _page(tmp_path / "gone.json")
+def test_a_missing_file_is_one_sentence(tmp_path) -> None:
+    app = run_page([tmp_path / "gone.json"])
     assert not app.exception
-    assert "gone.json" in app.error[0].value.replace("\\", "")
+    assert "gone.json" in _told(app.error[0])
 
 
-def test_recording_without_a_device(tmp_path: Path) -> None:
-    app = _page(_write(tmp_path / "cpu.json", [_op("request#0")]))
+# ---- Overview
+
+
+def test_cards_are_the_figures_of_the_library(sample_traces) -> None:
+    trace = tprof.load(sample_traces / TORCH)
+    said, shapes = trace.summary().payload, trace.shapes().tables["shapes"]
+    first, device, cold = said["requests"][0], said["devices"][0], said["cold"]
+    shown = _cards(run_page([sample_traces / TORCH]))
+    assert shown["First request"] == units.duration(first["wall_ns"])
+    assert shown["Cold tax of it"] == units.duration(first["cold_tax_ns"])
+    assert shown["Compile or load"] == units.duration(cold["compile_ns"])
+    assert shown["Autotuning"] == units.duration(cold["autotune_ns"])
+    assert shown["Device 0 idle"] == units.rate(device["idle_ns"], device["span_ns"])
+    assert shown["Cold shapes"] == f"{sum(bool(row['request_misses']) for row in shapes)} of {len(shapes)}"
+
+
+def test_every_finding_has_its_cost_and_leads_to_its_window(sample_traces) -> None:
+    app = run_page([sample_traces / NSIGHT])
+    shown = texts(app)
+    links = [link.proto.query_string for link in app.get("page_link")]
+    for row in tprof.load(sample_traces / NSIGHT).summary().payload["findings"]:
+        assert f"{units.duration(row['cost_ns'])}, {units.share(row['share'])} of the" in shown.replace("\\", "")
+        assert any(f"window={row['start_ns']}%3A{row['end_ns']}" in link for link in links)
+
+
+def test_the_wall_clock_carries_exact_nanoseconds(sample_traces) -> None:
+    app = run_page([sample_traces / TORCH])
+    said = tprof.load(sample_traces / TORCH).summary().payload
+    assert f"{said['devices'][0]['busy_by_purpose']['tuning']:,}" in app.get("plotly_chart")[0].proto.spec
+    assert app.code[0].value == f"tprof summary {sample_traces / TORCH}"
+
+
+def test_a_recording_without_a_device_or_a_request(tmp_path) -> None:
+    app = run_page([write(tmp_path / "cpu.json", [annotation("step")])])
     assert not app.exception
-    assert _cards(app)["Device idle"] == units.UNKNOWN
-    assert _cards(app)["First request"] == "5.00 us"
-    assert "no device events" in _texts(app)
+    assert "First request" not in _cards(app)
+    assert "no device events" in texts(app)
 
 
-def test_recording_without_a_request(tmp_path: Path) -> None:
-    app = _page(_write(tmp_path / "cpu.json", [_op("step")]))
-    assert not app.exception
-    assert _cards(app)["First request"] == units.UNKNOWN
-    assert "tprof requests --range GLOB" in _texts(app)
-
-
-def test_names_of_a_trace_are_never_markup(tmp_path: Path) -> None:
+def test_names_of_a_trace_are_never_markup(tmp_path) -> None:
     name = "request <img src=x onerror=alert(1)> ![i](http://x.invalid/i.png) **b** $x$ :red[r]"
-    app = _page(_write(tmp_path / "cpu.json", [_op(name)]))
+    path = write(tmp_path / "cpu.json", [annotation(name)])
+    for first in PAGES:
+        app = run_page([path], first)
+        assert not app.exception
+        shown = texts(app)
+        assert "<img" not in shown.replace("\\<", "")
+        assert "![i]" not in shown
+        assert "://" not in shown
+        assert not any(block.proto.allow_html for block in app.markdown)
+        for chart in app.get("plotly_chart"):
+            assert "<img" not in chart.proto.spec.replace("\\u003c", "<")
+
+
+# ---- Timeline
+
+
+def test_the_address_says_what_the_timeline_shows(sample_traces) -> None:
+    trace = tprof.load(sample_traces / TORCH)
+    low, high = trace.attribution.extent
+    window = f"{low + 10**9}:{low + 2 * 10**9}"
+    app = run_page([sample_traces / TORCH], "Timeline", window=window, phase=["autotune"], min="1000000")
+    axis = _charts(app)[0]["layout"]["xaxis"]["range"]
+    assert axis == [1.0, 2.0]
+    assert app.multiselect[1].value == ["autotune"]
+    assert {bar["name"] for bar in _charts(app)[0]["data"] if bar["type"] == "bar"} == {"autotune", "range"}
+    assert high > low
+
+
+def test_a_filter_changes_the_address_and_can_be_cleared(sample_traces) -> None:
+    app = run_page([sample_traces / TORCH], "Timeline")
+    app.text_input[0].set_value("*nothing*").run()
+    assert app.query_params["kernel"] == "*nothing*"
+    app.multiselect[0].set_value(["stream"]).run()
+    assert "Nothing of this window passes the filters" in texts(app)
+    next(button for button in app.button if button.label == "Clear filters").click().run()
+    assert "kernel" not in app.query_params
+    assert len(_charts(app)) == 1
+
+
+def test_steps_out_of_a_window(sample_traces) -> None:
+    app = run_page([sample_traces / TORCH], "Timeline", window="1s:2s", crumb=["0s:8s"])
+    labels = [button.label for button in app.button]
+    assert "8.00 s ›" in labels
+    app.button[labels.index("8.00 s ›")].click().run()
+    assert app.query_params["window"] == "0s:8s"
+    assert "crumb" not in app.query_params
+    next(button for button in app.button if button.label == "All").click().run()
+    assert "window" not in app.query_params
+
+
+def test_what_was_picked_is_explained(sample_traces) -> None:
+    trace = tprof.load(sample_traces / TORCH)
+    app = run_page([sample_traces / TORCH], "Timeline", pick="stream.0.0.0")
+    assert app.dataframe[0].value["name"].tolist() == [trace.device["name"][0].as_py()]
+    assert not run_page([sample_traces / TORCH], "Timeline", pick="what").dataframe
+
+
+@pytest.mark.parametrize("window", ["5", "2s:1s", "x:y"])
+@pytest.mark.parametrize("first", PAGES)
+def test_a_wrong_window_is_one_sentence_with_a_way_out(sample_traces, window, first) -> None:
+    app = run_page([sample_traces / TORCH], first, window=window)
     assert not app.exception
-    shown = _texts(app)
-    assert "<img" not in shown.replace("\\<", "")
-    assert "![i]" not in shown
-    assert "://" not in shown
-    assert not any(block.proto.allow_html for block in app.markdown)
-    assert "<img" not in app.get("plotly_chart")[0].proto.spec.replace("\\u003c", "<")
+    if first == "Data":  # which is about all of the recording
+        return
+    assert len(app.error) == 1
+    next(button for button in app.button if button.label == "Show the whole recording").click().run()
+    assert not app.error
 
 
-def test_several_sources_are_one_recording_or_each_alone(sample_traces: Path, tmp_path: Path) -> None:
-    cpu = _write(tmp_path / "cpu.json", [_op("request#0")])
-    app = _page(sample_traces / "h200-torch.json.gz", cpu)
-    assert app.selectbox[0].options == ["all 2 files as one recording", "h200-torch.json.gz", "cpu.json"]
+def test_a_window_is_named_and_can_be_left(sample_traces) -> None:
+    app = run_page([sample_traces / TORCH], window="1s:2s")
+    assert "Only from 1,000.000 ms to 2,000.000 ms" in texts(app)
+    assert app.code[0].value == f"tprof summary {sample_traces / TORCH} --window 1s:2s"
+    next(button for button in app.button if button.label == "Show all").click().run()
+    assert "window" not in app.query_params
+
+
+# ---- opening
+
+
+def test_several_sources_are_one_recording_or_each_alone(sample_traces, tmp_path) -> None:
+    cpu = write(tmp_path / "cpu.json", [annotation("request#0")])
+    app = run_page([sample_traces / TORCH, cpu])
+    assert app.selectbox[0].options == ["all 2 files as one recording", TORCH, "cpu.json"]
+    assert app.code[0].value == f"tprof summary {sample_traces / TORCH} {cpu}"
+    second = app.selectbox[0].select_index(2).run()
+    assert _cards(second)["First request"] == "5.00 us"
+    assert second.query_params == {"source": "cpu.json"}
+
+
+def test_the_served_folder_is_browsed(tmp_path) -> None:
+    (tmp_path / "runs").mkdir()
+    write(tmp_path / "runs" / "a.json", [annotation("request#0")])
+    app = run_page([], root=tmp_path.resolve())
+    browser = next(box for box in app.selectbox if box.label == "Folder or recording")
+    assert browser.options == ["runs/"]
+    app = browser.select("runs/").run()
+    browser = next(box for box in app.selectbox if box.label == "Folder or recording")
+    assert browser.options == [".. (up)", "a.json"]
+    app = browser.select("a.json").run()
+    assert app.query_params["source"] == "folder: runs/a.json"
+    assert app.code[0].value == "tprof summary runs/a.json"
+
+
+@pytest.mark.parametrize("source", ["folder: ../x.json", "folder: /etc/passwd", "upload: mine.json", "what"])
+def test_a_link_to_what_is_not_offered(tmp_path, source) -> None:
+    app = run_page([], root=tmp_path.resolve(), source=source)
     assert not app.exception
-    assert app.code[0].value == f"tprof summary {sample_traces / 'h200-torch.json.gz'} {cpu}"
-    assert _cards(app.selectbox[0].select_index(2).run())["First request"] == "5.00 us"
+    assert len(app.error) == 1
+    assert str(tmp_path) not in texts(app).replace("\\", "")
 
 
-def test_upload_is_read_and_its_folder_is_not_shown(sample_traces: Path) -> None:
-    app = _page()
-    packed = (sample_traces / "h200-torch.json.gz").read_bytes()
+def test_an_upload_is_read_and_its_folder_is_not_shown(sample_traces) -> None:
+    app = run_page()
+    packed = (sample_traces / TORCH).read_bytes()
     app.get("file_uploader")[0].set_value([("mine.json.gz", packed, "application/gzip")]).run()
     assert not app.exception
     assert not app.error
     assert "Compile or load" in _cards(app)
     assert app.code[0].value == "tprof summary mine.json.gz"
-    assert app.dataframe[-1].value["path"].tolist() == ["mine.json.gz"]
+    assert app.query_params["source"] == "upload: mine.json.gz"
 
 
-def test_bad_upload_names_the_file_only() -> None:
-    app = _page()
-    app.get("file_uploader")[0].set_value([("mine.txt", b"hello", "text/plain")]).run()
+@pytest.mark.parametrize("name", ["mine.txt", "mine.nsys-rep"])
+def test_a_bad_upload_names_the_file_only(name) -> None:
+    app = run_page()
+    app.get("file_uploader")[0].set_value([(name, b"hello", "text/plain")]).run()
     assert not app.exception
-    assert app.error[0].value.replace("\\", "").startswith("mine.txt: ")
+    assert _told(app.error[0]).startswith(f"{name}: ")
 
 
-def test_main_takes_the_sources_of_the_command_line(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.argv", ["main.py", str(_write(tmp_path / "cpu.json", [_op("request#0")]))])
-    app = testing.AppTest.from_file(str(root / "apps/tprof_app/main.py"), default_timeout=60).run()
+def test_data_shows_what_was_read(sample_traces) -> None:
+    app = run_page([sample_traces / TORCH], "Data")
+    sources = app.dataframe[0].value
+    assert sources["path"].tolist() == [str(sample_traces / TORCH)]
+    assert sources["rows_read"].tolist() == [tprof.load(sample_traces / TORCH).sources["rows_read"][0].as_py()]
+    assert f"tprof idle {sample_traces / TORCH}" in app.code[-1].value
+
+
+def test_main_takes_the_arguments_of_the_command_line(root, tmp_path, monkeypatch) -> None:
+    from streamlit.testing.v1 import AppTest
+
+    monkeypatch.setattr("sys.argv", ["main.py", str(write(tmp_path / "cpu.json", [annotation("request#0")]))])
+    app = AppTest.from_file(str(root / "apps/tprof_app/main.py"), default_timeout=60).run()
     assert not app.exception
     assert _cards(app)["First request"] == "5.00 us"

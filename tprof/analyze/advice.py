@@ -49,7 +49,8 @@ class Job:
     """What a kernel's gain is weighed against.
 
     Attributes:
-        warm_ns: time of all devices that was not lost to the cold start.
+        warm_ns: time of all devices that was not lost to the cold start; where there are warm requests, their median
+            latency times the number of requests.
         scale: how many times longer the whole job's warm part is than the recording's.
         serving: there are requests, so that it goes on after the recording.
         shape_cold_ns: what a new shape of a compiled kernel cost here (median); None where none was cold.
@@ -76,13 +77,14 @@ def advise(attribution: Attribution, options: Options, job_ns: int | None = None
     """
     trace, rows = attribution.trace, working_rows(attribution, options)
     whole, job = _job(attribution, options, rows, job_ns)
-    chains, chained = chain_rows(trace, rows)
-    inside = {row["operator"]: row["total_ns"] for row in _by_operator(operator_rows(trace, rows[chained]))}
-    cold = _cold_by_kernel(attribution, options)
-    operators = [_operator(row, job, inside.get(row["operator"], 0), cold) for row in
-                 _by_operator(operator_rows(trace, rows))]  # fmt: skip
+    chains, chain = chain_rows(trace, rows)
     chains = [_chain(row, job) for row in chains]
-    whole["answer"] = _answer(operators, chains)
+    worth = np.array([row["verdict"] == FUSE for row in chains] + [False])[chain]
+    inside = {row["operator"]: row["total_ns"] for row in _by_operator(operator_rows(trace, rows[worth]))}
+    cold = _cold_by_kernel(attribution, options)
+    groups = _by_operator(operator_rows(trace, rows))
+    operators = [_operator(row, job, inside.get(row["operator"], 0), cold) for row in groups]
+    whole = {"answer": _answer(operators, chains, whole)} | whole
     asked = [{"topic": topic, "question": question} for topic, question in QUESTIONS]
     every = {"job": [whole], "operators": operators, "chains": chains, "questions": asked}
     tables = every | {name: every[name][: options.top] for name in ("operators", "chains")}
@@ -94,9 +96,11 @@ def _job(attribution: Attribution, options: Options, rows: np.ndarray, job_ns: i
     cold = requests(attribution, options).payload["job"]
     lost = cold["cold_ns"] if cold["cold_exposed_ns"] is None else cold["cold_exposed_ns"]
     warm = max(cold["wall_ns"] - lost, 1)
+    work = covered(*clip(*device_sets(attribution)[0], *(options.window or attribution.extent)))
+    if cold["steady_ns"]:  # idle time between requests is nothing that a kernel could save
+        warm = min(warm, max(cold["requests"] * cold["steady_ns"], work))
     devices = max(len(np.unique(ints(attribution.trace.device, "device")[rows])), 1)
     length = max(job_ns or 0, cold["wall_ns"])
-    work = covered(*clip(*device_sets(attribution)[0], *(options.window or attribution.extent)))
     shapes = [row for row in shape_rows(Census(attribution, options)) if row["cold_ns"]]
     each = percentile(np.sort([row["cold_ns"] for row in shapes]), 50)
     row = {
@@ -109,7 +113,7 @@ def _job(attribution: Attribution, options: Options, rows: np.ndarray, job_ns: i
         "work_share": work / warm,
         "requests": cold["requests"],
         "shape_cold_ns": each,
-        "cold_shapes": len(shapes),
+        "cold_shapes": len(shapes),  # that the median is of
         "basis": "recorded" if shapes and all(r["basis"] == "recorded" for r in shapes) else "inferred",
     }
     return row, Job(warm * devices, max(length - lost, 1) / warm, cold["requests"] > 0, each)
@@ -157,30 +161,31 @@ def _operator(row: Row, job: Job, chained_ns: int, cold: dict[str, int]) -> Row:
     row = row | {"of_warm_share": row["total_ns"] / job.warm_ns, "chained_share": chained_ns / max(row["total_ns"], 1)}
     row["cold_ns"] = cold.get(row["kernel"], 0) if row["path"] in {"triton", "inductor"} else None
     verdict, why = _by_path(row) or _not_worth(row, job, row["total_ns"]) or _fusable(row) or (
-        WRITE, f"{row['shapes']} shapes, the 5 most frequent {row['top5_share']:.0%} of {row['calls']:,} calls; "
-        "measure first how far PyTorch's kernel is from a copy")  # fmt: skip
-    return row | {"verdict": verdict, "why": why, "basis": "inferred"}
+        WRITE, f"its 5 most frequent shapes make up {row['top5_share']:.0%} of {row['calls']:,} calls; measure first "
+        "how far PyTorch's kernel is from a copy")  # fmt: skip
+    return row | {"verdict": verdict, "reason": why, "basis": "inferred"}
 
 
 def _by_path(row: Row) -> tuple[str, str] | None:
     """What the implementation alone decides."""
     path, whose = row["path"], row["implementation"]
     if path == "library":
-        return NOT, f"{whose or 'a library'} serves it; match it on every hot shape (`tprof accept`) before replacing it"
+        return NOT, f"served by {whose or 'a library'}: replace it only by what is faster on every hot shape (`tprof accept`)"
     if path == "memory":
         return NOT, "a copy or fill of the runtime: avoid it or overlap it"
     if path == "collective":
         return NOT, "communication: overlap it; a kernel does not make the link faster"
     if path in {"triton", "inductor"}:
-        paid = f"cold {row['cold_ns'] / 1e9:.2g} s against {row['total_ns'] / 1e9:.2g} s of work here: " if row["cold_ns"] else ""
-        return HAVE, f"{paid}pin it and warm it up before requests" if paid else "compiled already"
+        ratio = (row["cold_ns"] or 0) // max(row["total_ns"], 1)
+        paid = f"its cold start took {ratio:,} times its work here: pin it and warm it up (`tprof plan`)"
+        return HAVE, paid if ratio else "compiled already"
     return None
 
 
 def _not_worth(row: Row, job: Job, gain_ns: int) -> tuple[str, str] | None:
     """Why a kernel would not pay, or why that cannot be said; `gain_ns` is the most that it saves in the recording."""
     if gain_ns < SMALL_SHARE * job.warm_ns:
-        return NOT, f"saves at most {gain_ns / job.warm_ns:.2%} of the warm time, even if it took none"
+        return NOT, "it could save less than 1 % of the warm time"
     if row.get("path") == "other":
         return PROFILE, "whose kernel it is cannot be told by its name"
     if row["calls"] < ENOUGH:
@@ -197,9 +202,11 @@ def _not_worth(row: Row, job: Job, gain_ns: int) -> tuple[str, str] | None:
 
 
 def _fusable(row: Row) -> tuple[str, str] | None:
-    if row["chained_share"] <= CONCENTRATED:
-        return None
-    return FUSE, f"{row['chained_share']:.0%} of its time lies in chains; see there"
+    if row["chained_share"] > CONCENTRATED:
+        return FUSE, f"{row['chained_share']:.0%} of its time lies in chains that are worth it; see there"
+    if "elementwise" in row["kernel"]:
+        return NOT, "one pass over memory already: only fusing it with a neighbour saves anything"
+    return None
 
 
 def _chain(row: Row, job: Job) -> Row:
@@ -209,11 +216,16 @@ def _chain(row: Row, job: Job) -> Row:
     row["top5_share"] = row["top5_share"] if known else None
     verdict, why = _not_worth(row, job, row["saving_ns"]) or (
         FUSE, f"{row['calls']:,} times; `torch.compile` may fuse it: write it by hand where its cold start is too dear")
-    return row | {"verdict": verdict, "why": why, "basis": "inferred"}
+    return row | {"verdict": verdict, "reason": why, "basis": "inferred"}
 
 
-def _answer(operators: list[Row], chains: list[Row]) -> str:
-    """The verdicts in one sentence."""
+def _answer(operators: list[Row], chains: list[Row], whole: Row) -> str:
+    """The verdicts in one sentence, and what comes before any kernel."""
+    idle = f"; first of all: the device works {whole['work_share']:.0%} of the warm time (`tprof idle`)"
+    return _verdicts(operators, chains) + (idle if whole["work_share"] < CONCENTRATED else "")
+
+
+def _verdicts(operators: list[Row], chains: list[Row]) -> str:
     fuse = few((row["chain"] for row in chains if row["verdict"] == FUSE), 2)
     write = few((row["operator"] for row in operators if row["verdict"] == WRITE), 2)
     if fuse or write:

@@ -20,7 +20,7 @@ _FUSED: Final = ("multi_tensor_apply", "distribution_")  # many tensors at once 
 
 
 def chain_rows(trace: Trace, rows: np.ndarray) -> tuple[list[Row], np.ndarray]:
-    """Chains of at least two operators, the largest saving first, and which of `rows` lie in one, shape (rows,) bool.
+    """Chains of at least two operators, the largest saving first, and the chain of each of `rows` (-1: none).
 
     Two kernels are linked that follow each other on one stream, are PyTorch's own, and whose operators share an input
     size (where sizes are recorded). `saving_ns` estimates what a fused kernel saves: all but each chain's longest step,
@@ -35,22 +35,22 @@ def chain_rows(trace: Trace, rows: np.ndarray) -> tuple[list[Row], np.ndarray]:
     run = _runs(trace, rows, facts, order)
     inside = run != NONE
     at, run = order[inside], run[inside]
-    chained = np.zeros(len(rows), bool)
-    chained[at] = True
+    chain = np.full(len(rows), NONE)
     if not len(at):
-        return [], chained
+        return [], chain
     begin = np.flatnonzero(np.diff(run, prepend=-1))
     length = np.diff(np.append(begin, len(at)))
     operator, shape = (_signature(column[at], begin, length) for column in (facts.operator, facts.shape))
     sums = _sums(trace, rows[at], facts.ns[at], begin)
-    groups = [np.flatnonzero(operator == i) for i in range(int(operator.max()) + 1)]
     found = []
-    for own in groups:
+    for own in (np.flatnonzero(operator == i) for i in range(int(operator.max()) + 1)):
         first = at[begin[own[0]] : begin[own[0]] + length[own[0]]]
         steps = first[np.diff(facts.call[first], prepend=-1) != 0]  # an operator may launch several kernels
         known = bool((facts.shape[at[begin[own]]] != NONE).all())
         found.append(_row([facts.name_of(i) for i in steps], own, shape, sums) | {"shapes_known": known})
-    return sorted(found, key=lambda row: (-row["saving_ns"], row["chain"])), chained
+    ranked = sorted(range(len(found)), key=lambda i: (-found[i]["saving_ns"], found[i]["chain"]))
+    chain[at] = np.argsort(ranked)[np.repeat(operator, length)]
+    return [found[i] for i in ranked], chain
 
 
 def _row(names: list[str], own: np.ndarray, shape: np.ndarray, sums: dict[str, np.ndarray]) -> Row:

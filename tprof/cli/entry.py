@@ -11,6 +11,8 @@ import typer
 from tprof import __version__, errors
 from tprof.cli import app as app_verb
 from tprof.cli import (
+    accept,
+    advise,
     autotune,
     batch,
     cache,
@@ -60,6 +62,7 @@ for verb in (
     shapes.shapes,
     requests.requests,
     kernels.kernels,
+    advise.advise,
     diff.diff,
     check.check,
 ):
@@ -68,6 +71,7 @@ program.command(context_settings={"allow_interspersed_args": False})(quiet(recor
 program.command()(quiet(plan.plan))
 program.command(context_settings={"allow_interspersed_args": False})(quiet(warmup.warmup))
 program.command()(quiet(top.top))
+program.command()(quiet(accept.accept))
 program.command()(quiet(batch.batch))
 program.command()(quiet(export.export))
 program.command()(quiet(scrub.scrub))

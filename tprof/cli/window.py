@@ -8,9 +8,11 @@ from typing import Final
 
 from tprof.errors import UsageError
 
-_TIME: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|min)")
+_TIME: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|m|min|h)")
 _INSTANT: Final = re.compile(r"-?\d+")
-_NS: Final = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9}
+_NS: Final = {
+    "ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9, "min": 60 * 10**9, "h": 3600 * 10**9,
+}  # fmt: skip
 
 
 def parse_window(text: str, extent: tuple[int, int]) -> tuple[int, int]:

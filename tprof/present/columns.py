@@ -25,9 +25,10 @@ FLEXIBLE: Final = frozenset({
     *NAME_KEYS,
     "why", "guard", "best", "before", "after", "reason", "function", "key", "asked_by", "source", "folder", "value",
     "advice", "includes", "config", "thread", "message", "label", "verdict", "winner", "request", "shape",
-    "operator", "implementation",
+    "operator", "implementation", "answer", "question", "chain", "found", "case",
 })  # fmt: skip
 EDGES: Final = ("from_ns", "below_ns")  # of ranges that lie decades apart: no one unit fits a column
+WRAPPED: Final = ("advice", "verdict", "reason", "question", "answer", "found")  # to be read to their end
 _PLACES: Final = ("source", "asked_by")  # lines of files, shown without their folders
 _CONFIGS: Final = ("config", "winner", "best")
 _DEFAULTS: Final = re.compile(r", (num_ctas: 1|(maxnreg|ir_override): None)\b")  # says nothing of a configuration

@@ -48,12 +48,12 @@ def _longest(rows: Sequence[Row]) -> list[int]:
 
 
 def _step(row: Row, *, or_load: bool) -> str:
-    """Name of a lane: `matmul candidate BM: 64, BN: 64`, `softmax first use`, `graph compile`."""
+    """Name of a lane: `matmul BM 64, BN 64`, `softmax first use`, `graph compile`; a winner is ticked."""
     if row["role"] == "other":
         return f"{row['kernel']} between" if row["kernel"] else label(row["phase"], or_load=or_load)
-    config = columns.cell("config", row["config"]) if row["config"] else ""
-    role = "✓ chosen" if row["role"] == "winner" else row["role"]
-    return f"{short(row['kernel'] or '', 20)} {role} {config}".strip()
+    role = row["role"] if not row["config"] else "✓" if row["role"] == "winner" else ""
+    config = columns.cell("config", row["config"] or "").replace("num_", "").replace(":", "")
+    return " ".join(part for part in (short(row["kernel"] or "", 20), role, config) if part)
 
 
 def _calls(rows: Sequence[Row], calls: Sequence[Row], lanes: dict[int, int]) -> list[Call]:
@@ -89,7 +89,7 @@ def _part(row: Row, *, or_load: bool) -> str:
 def candidates(rows: Sequence[Row]) -> go.Figure:
     """Candidates of one search, best first: what the tuner compared with its spread, and the mean on the device."""
     timed = [row for row in rows if row["time_ns"] is not None]
-    every = [row[key] for row in timed for key in ("time_ns", "device_mean_ns") if row[key]]
+    every = [row["time_ns"] + (row["spread_ns"] or 0) // 2 for row in timed] + [row["device_mean_ns"] or 0 for row in timed]
     divisor, unit = bars.scale(max(every, default=0))
     place = list(range(len(timed)))
     measured = go.Bar(

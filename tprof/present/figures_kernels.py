@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from math import log10
 from typing import TYPE_CHECKING, Final
 
 import plotly.graph_objects as go
@@ -46,14 +47,14 @@ def _said(row: Row) -> str:
 
 
 def durations(rows: Sequence[Row]) -> go.Figure:
-    """Executions by how long they took; ranges grow by a constant factor.
+    """Executions by how long they took; several purposes side by side, on a logarithmic axis.
 
     Args:
         rows: `durations` of kernels that were asked for.
     """
-    middles = [f"{units.duration(row['from_ns'])}" for row in rows]
+    purposes = [purpose for purpose in PURPOSES if any(row[purpose] for row in rows)]
     figure = go.Figure()
-    for purpose in (p for p in PURPOSES if any(row[p] for row in rows)):
+    for purpose in purposes:
         figure.add_bar(
             x=list(range(len(rows))), y=[row[purpose] for row in rows], name=label(purpose), showlegend=True,
             marker={"color": PURPOSE[purpose], "line": {"width": 0}},
@@ -61,11 +62,13 @@ def durations(rows: Sequence[Row]) -> go.Figure:
             hovertemplate=f"<b>%{{y:,}} for {label(purpose)}</b><br>%{{customdata[0]}} to %{{customdata[1]}}<extra></extra>",
         )  # fmt: skip
     every = max(len(rows) // 8, 1)
-    figure.update_xaxes(
-        title_text="time of an execution, from", tickvals=list(range(0, len(rows), every)), ticktext=middles[::every]
-    )
+    ticks = [units.duration(row["from_ns"]) for row in rows[::every]]
+    figure.update_xaxes(title_text="time of an execution, from", tickvals=list(range(0, len(rows), every)), ticktext=ticks)
+    if len(purposes) > 1:
+        most = max(row[purpose] for row in rows for purpose in purposes)
+        figure.update_yaxes(type="log", dtick=1, range=[log10(0.5), log10(2 * most)])  # one execution is a bar, too
     figure.update_yaxes(title_text="executions")
     return figure.update_layout(
-        barmode="stack", bargap=0.05, dragmode=False, height=320, margin={"l": 8, "r": 8, "t": 20, "b": 8},
+        barmode="group", bargap=0.05, dragmode=False, height=320, margin={"l": 8, "r": 8, "t": 20, "b": 8},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "xanchor": "left"},
     )  # fmt: skip

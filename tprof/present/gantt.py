@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MOST: Final = 5000  # bars: from there on a browser is slow
-_NAME: Final = 46  # characters of a lane's name
+_NAME: Final = 56  # characters of a lane's name
 _LANE: Final = 26  # pixels
 _SVG: Final = 2000  # points, from where on WebGL draws faster
 _FROM: Final = "from the first event of the recording"

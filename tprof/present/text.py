@@ -127,7 +127,7 @@ def _styled(column: columns.Column, text: str, row: Mapping[str, Any], width: in
     if column.key in (*columns.PHASE_KEYS, "purpose") and row.get(column.key):
         part = f"busy.{row[column.key]}" if column.key == "purpose" else row[column.key]
         return Text(text, style=colours.of_part(part))
-    if column.key in ("advice", "verdict"):  # to be read to its end
+    if column.key in columns.WRAPPED:
         return Text(text, no_wrap=False)
     return Text(names.short(text, width), style="dim" if text in {"inferred", units.UNKNOWN} else "")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tprof.events import PHASES, PURPOSES
+from tprof.present.advice_views import ADVICE_VIEWS
 from tprof.present.autotune_views import AUTOTUNE_VIEWS
 from tprof.present.cold_views import COLD_VIEWS, PHASE_COLUMNS
 from tprof.present.columns import Column, View
@@ -25,6 +26,7 @@ _CHECKS = (
 )
 
 VIEWS: Final[dict[tuple[str, str], View]] = {
+    **ADVICE_VIEWS,
     **AUTOTUNE_VIEWS,
     **COLD_VIEWS,
     **SHAPE_VIEWS,
