@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tprof.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 Bounds = tuple[int | None, int | None]  # smallest and largest value, both included; None is unbounded
 
@@ -87,6 +87,23 @@ def bucket_sets(table: Mapping[str, Any]) -> tuple[BucketSet, ...]:
             raise UsageError(f'tool.tprof.buckets.{name}.{wrong[0]} must be a table such as {{ M = "1..1024" }}')
         sets.append(BucketSet.of(name, kernels, **buckets))
     return tuple(sets)
+
+
+def values_of(arguments: Mapping[str, Any]) -> dict[str, int]:
+    """What buckets can speak of in the arguments of a call: integers by name, sizes of tensors as `x[0]`."""
+    found: dict[str, int] = {}
+    for name, value in arguments.items():
+        if type(value) is int:
+            found[name] = value
+        else:
+            found |= {f"{name}[{i}]": int(size) for i, size in enumerate(getattr(value, "shape", ()))}
+    return found
+
+
+def label(sets: Sequence[BucketSet], kernel: str, values: Mapping[str, int]) -> str | None:
+    """`set.bucket` of a shape in the first set that covers its kernel; None where none covers it."""
+    found = next((s for s in sets if s.covers(kernel)), None)
+    return None if found is None else f"{found.name}.{found.find(values) or OTHER}"
 
 
 def _within(value: int, bounds: Bounds) -> bool:

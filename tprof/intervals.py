@@ -7,8 +7,12 @@ overlap itself. Everything is one sort and then linear; laws are held by propert
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Ints = np.ndarray
 NONE = -1
@@ -22,9 +26,10 @@ def edges(*instants: Ints) -> Ints:
 
 def union(start: Ints, end: Ints) -> tuple[Ints, Ints]:
     """The disjoint set of instants that any of the intervals covers; touching intervals become one."""
-    solid = end > start
-    order = np.argsort(start[solid], kind="stable")
-    s, e = start[solid][order], end[solid][order]
+    s, e = (start, end) if (solid := end > start).all() else (start[solid], end[solid])
+    if (s[1:] < s[:-1]).any():
+        order = np.argsort(s, kind="stable")
+        s, e = s[order], e[order]
     if not len(s):
         return s.astype(np.int64), e.astype(np.int64)
     reach = np.maximum.accumulate(e)
@@ -147,20 +152,25 @@ class Steps:
         """The same function on all of time, -1 outside."""
         low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         bounds = self.bounds if len(self.value) else np.zeros(1, np.int64)
-        return Steps(np.concatenate([[low], bounds, [high]]), np.concatenate([[NONE], self.value, [NONE]]))
+        return Steps(np.concatenate([[low], bounds, [high]]), np.pad(self.value, 1, constant_values=NONE))
 
     def or_else(self, other: Steps) -> Steps:
         """This function where it is not -1, the other elsewhere."""
         if not len(self.value) or not len(other.value):
             return self if len(self.value) else other
-        both = np.concatenate([self.bounds, other.bounds])
-        order = np.argsort(both, kind="stable")  # of two sorted runs: linear
-        both = both[order]
-        last = np.append(both[1:] > both[:-1], True)
-        begun = np.cumsum(order < len(self.bounds))[last]
-        mine = self.padded().value[begun][:-1]
-        theirs = other.padded().value[(np.flatnonzero(last) + 1 - begun)][:-1]
-        return Steps(both[last], np.where(mine != NONE, mine, theirs))
+        most, few = (self, other) if len(self.value) > len(other.value) else (other, self)
+        at = np.searchsorted(most.bounds, few.bounds)
+        new = most.bounds[np.minimum(at, len(most.bounds) - 1)] != few.bounds
+        at, value = at[new], np.append(most.value, most.value.dtype.type(NONE))
+        bounds = np.insert(most.bounds, at, few.bounds[new])
+        many = np.insert(value, at, value[at - 1])[:-1]
+        place = np.searchsorted(bounds, few.bounds)
+        rest = np.repeat(few.padded().value, np.diff(place, prepend=0, append=len(bounds)))[:-1]
+        mine, theirs = (many, rest) if most is self else (rest, many)
+        return Steps(bounds, np.where(mine != NONE, mine, theirs))
+
+
+_BLOCK = 1 << 15  # events that are swept at once: what a sweep needs of them stays in a processor's own cache
 
 
 def innermost(start: Ints, end: Ints) -> Steps:
@@ -169,11 +179,19 @@ def innermost(start: Ints, end: Ints) -> Steps:
     Returns:
         Steps whose value is the event's index, -1 where none is open.
     """
-    sweep = _sweep(start, end)
-    wide = np.flatnonzero(sweep.time[1:] > sweep.time[:-1])
-    if not len(wide):
-        return Steps(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    return Steps(np.append(sweep.time[wide], sweep.time[-1]), sweep.state[wide])
+    bounds, values, until = [], [], 0
+    for rows, _, low, high in _blocks(start, end):
+        time, state = _sweep(start[rows], end[rows])
+        until = int(time[-1]) if high is None else high
+        inside = slice(np.searchsorted(time, low, side="right") - 1, np.searchsorted(time, until))
+        instants, known = time[inside], np.append(rows, NONE)[state[inside]]
+        new = np.append(instants[1:] > instants[:-1], True)
+        new[0] &= not values or known[0] != values[-1][-1]
+        bounds.append(instants[new])
+        values.append(known[new])
+    if not values:
+        return Steps(np.zeros(0, np.int64), np.zeros(0, np.int32))
+    return Steps(np.concatenate([*bounds, [until]]), np.concatenate(values))
 
 
 def parents(start: Ints, end: Ints) -> Ints:
@@ -181,99 +199,121 @@ def parents(start: Ints, end: Ints) -> Ints:
 
     An event that outlives the one it began in is not its child; an empty event has no parent.
     """
+    out = np.full(len(start), NONE)
+    for rows, carried, _, _ in _blocks(start, end):
+        s, e = start[rows], end[rows]
+        above = _nested_sweep(s, e)[2]
+        if (e > e[above])[above != NONE].any():
+            above = _stacked_parents(s, e)
+        out[rows[carried:]] = np.append(rows, NONE)[above[carried:]]
+    return out
+
+
+def _blocks(start: Ints, end: Ints) -> Iterator[tuple[Ints, int, int, int | None]]:
+    """Some events at a time, in order of their begin.
+
+    Yields:
+        rows, outer events first; how many of them began in an earlier block and are open still; the instants at which
+        this block and the next one begin. Of earlier events those are left out that will never be innermost again.
+    """
     order = _outer_first(start, end)
-    above = _nested_sweep(start, end, order).parents()
-    return _stacked_parents(start, end, order) if ((above != NONE) & (end > end[above])).any() else above
-
-
-@dataclass(frozen=True)
-class _Sweep:
-    """Boundaries of events in time order, and who is innermost after each."""
-
-    time: Ints
-    state: Ints
-    position: Ints  # where each event begins, -1 for an empty one
-
-    def parents(self) -> Ints:
-        out = np.full(len(self.position), NONE)
-        begun = self.position > 0
-        out[begun] = self.state[self.position[begun] - 1]
-        return out
+    carried, begin = order[:0], 0
+    while begin < len(order):
+        finish = begin + max(_BLOCK, 2 * len(carried))
+        rows = np.concatenate([carried, order[begin:finish]]).astype(np.int32)
+        last = finish >= len(order)
+        high = None if last else int(start[order[finish]])
+        yield rows, len(carried), int(start[order[begin]]), high
+        if high is not None:
+            carried = rows[end[rows] > high]
+            reach = np.maximum.accumulate(end[carried][::-1])[::-1]
+            carried = carried[np.append(reach[:-1] > reach[1:], True)] if len(carried) else carried
+        begin = finish
 
 
 def _outer_first(start: Ints, end: Ints) -> Ints:
     """Events that are not empty, by begin; of those that begin together, the one that ends last is outermost."""
     solid = np.flatnonzero(end > start)
     begins = start[solid]
-    if (begins[1:] > begins[:-1]).all():
-        return solid
-    return solid[np.lexsort((-end[solid], begins))]
+    if (begins[1:] < begins[:-1]).any():
+        solid = solid[np.argsort(begins, kind="stable")]
+        begins = start[solid]
+    same = begins[1:] == begins[:-1]
+    if (end[solid[1:][same]] > end[solid[:-1][same]]).any():
+        tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+        solid[tied] = solid[tied[np.lexsort((-end[solid[tied]], begins[tied]))]]
+    return solid
 
 
 _PASSES = 6  # real traces untangle in one or two; a knot takes the loop
 
 
-def _sweep(start: Ints, end: Ints) -> _Sweep:
-    """Boundaries of events that may overlap without nesting.
+def _sweep(start: Ints, end: Ints) -> tuple[Ints, Ints]:
+    """Boundaries of events, outer ones first, that may overlap without nesting; and who is innermost after each.
 
     An event that ends before the one that began inside it is never innermost again after that begin, so cutting it
     there changes nothing and makes all events nest.
     """
-    order = _outer_first(start, end)  # by the given ends: cutting must not change who is outer
-    end = end.copy()
+    rows = np.arange(len(start), dtype=np.int32)
     for _ in range(_PASSES):
-        sweep = _nested_sweep(start, end, order)
-        above = sweep.parents()
-        tangled = np.flatnonzero((above != NONE) & (end > end[above]))
+        time, state, above = _nested_sweep(start, end)
+        tangled = np.flatnonzero((end > end[above]) & (above != NONE))
         if not len(tangled):
-            return sweep
+            return time, np.append(rows, NONE)[state]
         np.minimum.at(end, above[tangled], start[tangled])
-        order = order[end[order] > start[order]]
-    end = _untangled(start, end, order)
-    return _nested_sweep(start, end, order[end[order] > start[order]])
+        rows, start, end = (column[end > start] for column in (rows, start, end))
+    end = _untangled(start, end)
+    rows, start, end = (column[end > start] for column in (rows, start, end))
+    time, state, _ = _nested_sweep(start, end)
+    return time, np.append(rows, NONE)[state]
 
 
-def _nested_sweep(start: Ints, end: Ints, order: Ints) -> _Sweep:
-    """Boundaries of events as if they nested: the last one opened at the depth that is left is innermost."""
-    n = len(order)
-    both = np.concatenate([np.sort(end[order]), start[order]])
-    merged = np.argsort(both, kind="stable")  # two sorted runs: linear; at one instant ends come before begins
-    time, is_begin = both[merged], merged >= n
+def _nested_sweep(start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:
+    """Boundaries of events as if they nested: the last one opened at the depth that is left is innermost.
+
+    Returns:
+        the boundaries in time order, ends before begins; who is innermost after each; who is so before each event.
+    """
+    n = len(start)
+    ends = np.sort(end)
+    begun = np.arange(n) + np.searchsorted(ends, start, side="right")
     opened = np.full(2 * n, NONE, np.int32)
-    opened[is_begin] = order
+    opened[begun] = np.arange(n)
+    is_begin = opened != NONE
+    time = np.empty(2 * n, np.int64)
+    time[begun], time[~is_begin] = start, ends
     depth = np.cumsum(np.where(is_begin, np.int8(1), np.int8(-1)), dtype=np.int32)
-    narrow = depth.astype(np.int16) if depth.max(initial=0) < 1 << 15 else depth  # which numpy sorts by radix
-    by_depth = np.argsort(narrow, kind="stable")
+    deepest = depth.max(initial=0)
+    narrow = np.uint8 if deepest < 1 << 8 else np.uint16 if deepest < 1 << 16 else np.uint32
+    by_depth = np.argsort(depth.astype(narrow), kind="stable")  # numpy sorts narrow ones by radix
     found = opened[by_depth]
     place = np.where(found != NONE, np.arange(2 * n, dtype=np.int32), 0)
-    state = np.empty(2 * n, np.int32)
+    state = np.empty(2 * n + 1, np.int32)
     state[by_depth] = found[np.maximum.accumulate(place, out=place)]
-    state[depth == 0] = NONE
-    position = np.full(len(start), NONE)
-    position[order] = np.flatnonzero(is_begin)
-    return _Sweep(time, state, position)
+    state[:-1][depth == 0] = state[-1] = NONE
+    return time, state[:-1], state[begun - 1]
 
 
-def _untangled(start: Ints, end: Ints, order: Ints) -> Ints:
+def _untangled(start: Ints, end: Ints) -> Ints:
     """Ends of events cut where a longer one begins inside them: the stack that the passes of `_sweep` stand for."""
     stack: list[int] = []
-    cut, begins = end.tolist(), start.tolist()
-    for i in order.tolist():
-        while stack and cut[stack[-1]] <= begins[i]:
+    cut = end.tolist()
+    for i, begin in enumerate(start.tolist()):
+        while stack and cut[stack[-1]] <= begin:
             stack.pop()
         while stack and cut[stack[-1]] < cut[i]:
-            cut[stack.pop()] = begins[i]
+            cut[stack.pop()] = begin
         stack.append(i)
     return np.array(cut, np.int64)
 
 
-def _stacked_parents(start: Ints, end: Ints, order: Ints) -> Ints:
-    """`parents` for events that overlap without nesting."""
+def _stacked_parents(start: Ints, end: Ints) -> Ints:
+    """Who is around each of events, outer ones first, that overlap without nesting."""
     stack: list[int] = []
-    out, ends, begins = [NONE] * len(start), end.tolist(), start.tolist()
-    for i in order.tolist():
-        while stack and (ends[stack[-1]] <= begins[i] or ends[stack[-1]] < ends[i]):
+    out, ends = [], end.tolist()
+    for i, begin in enumerate(start.tolist()):
+        while stack and (ends[stack[-1]] <= begin or ends[stack[-1]] < ends[i]):
             stack.pop()
-        out[i] = stack[-1] if stack else NONE
+        out.append(stack[-1] if stack else NONE)
         stack.append(i)
     return np.array(out, np.int64)

@@ -39,24 +39,22 @@ def _request(row: Row) -> str:
     return f"{name}, at {units.duration(row['at_ns'])}: {units.duration(row['cold_tax_ns'])} cold"
 
 
-def kernel(state: State, names: Iterable[str | None], every: str = "All kernels") -> str:
-    """One of the kernels of a table, or none."""
-    offered = ["", *dict.fromkeys(name for name in names if name)]
+def kernel(state: State, names: Iterable[str | None]) -> str:
+    """A glob of one of the kernels of a table, or what the address says; empty for all."""
+    said = {"": "All kernels"} | {escape(name): shortened(name, _NAME) for name in names if name}
     here = state.get("kernel")
-    offered += [here] if here not in offered else []
-    return one_of(
-        state, "kernel", "Kernel", offered, format_func=lambda name: shortened(name, _NAME) if name else every
-    )
+    said |= {} if here in said else {here: here}
+    return one_of(state, "kernel", "Kernel", list(said), format_func=lambda glob: said[glob])
 
 
-def about(options: Options, name: str) -> Options:
-    """The same question about one kernel; about all of them without a name."""
-    return replace(options, kernels=(escape(name),) if name else ())
+def about(options: Options, kernels: str) -> Options:
+    """The same question about the kernels of a glob; about all of them without one."""
+    return replace(options, kernels=(kernels,) if kernels else ())
 
 
-def flags(name: str) -> tuple[str, ...]:
+def flags(kernels: str) -> tuple[str, ...]:
     """What the command line adds for `about`."""
-    return ("--kernel", escape(name)) if name else ()
+    return ("--kernel", kernels) if kernels else ()
 
 
 def bucketed(options: Options) -> Options:

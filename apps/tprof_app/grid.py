@@ -38,8 +38,10 @@ def grid(rows: Sequence[Row], columns: Sequence[Column], *, or_load: bool = Fals
 
 def _column(column: Column, values: list[Any], *, or_load: bool) -> tuple[pa.Array, Any]:
     key, heading = column.key, column.heading
-    if (scales := _SCALES.get(key.rpartition("_")[2])) is not None:
+    if (scales := _SCALES.get(key.rpartition("_")[2])) is not None and key not in EDGES:
         return _scaled(values, heading, scales)
+    if key == "change_share":  # which may be below zero and above one
+        return pa.array(values, pa.float64()), st.column_config.NumberColumn(f"{heading}, %", format="percent")
     if key.endswith("_share"):
         part = st.column_config.ProgressColumn(f"{heading}, %", format="percent", min_value=0.0, max_value=1.0)
         return pa.array(values, pa.float64()), part

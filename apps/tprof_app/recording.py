@@ -13,6 +13,7 @@ import streamlit as st
 
 import tprof
 from tprof.analyze import Options
+from tprof.analyze.cold import compile_includes
 from tprof.analyze.lanes import Lane, lanes
 from tprof.read import expand
 from tprof_app.text import plain
@@ -68,6 +69,11 @@ class Recording:
     def extent(self) -> tuple[int, int]:
         """First and last instant, ns."""
         return self.trace.attribution.extent
+
+    @cached_property
+    def or_load(self) -> bool:
+        """Whether compiling cannot be told from loading in it."""
+        return bool(compile_includes(self.trace, self.extent))
 
     @cached_property
     def lanes(self) -> list[Lane]:

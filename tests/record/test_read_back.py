@@ -18,8 +18,11 @@ pytestmark = needs_triton
 def demo(tmp_path_factory):
     """The demo workload, recorded with an empty disk cache, read back."""
     pytest.importorskip("triton")
+    from support import record_kernels
     from support.record_demo import demo
 
+    record_kernels.forget(record_kernels.add)  # what other tests have compiled
+    record_kernels.forget(record_kernels.pick)
     folder = tmp_path_factory.mktemp("demo")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRITON_CACHE_DIR", str(folder / "cache"))

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tprof.buckets import BucketSet
-
 _GRID: Final = re.compile(r"^grid (\d+(?:x\d+)*)(?: |$)")
 # The recorder's `x bfloat16[512, 1024]`, and torch.profiler's `Scalar c10::BFloat16[512,1024]:[1024,1]`.
 _NAMED_SIZES: Final = re.compile(r"(?:^| )(?!Scalar |\w+List )(\w+) \w+\[([\d, ]*)\](?!:)")
@@ -63,9 +61,3 @@ def labels(shapes: Sequence[str]) -> list[str]:
             columns.setdefault(column, name)
     short = [" ".join(f"{name}={column[i]}" for column, name in columns.items()) for i in range(len(shapes))]
     return short if len(set(short)) == len(shapes) and columns else list(shapes)
-
-
-def bucket_of(kernel: str, shape: str, sets: Sequence[BucketSet], other: str) -> str | None:
-    """Bucket of a shape in the first set that covers its kernel, as `set.bucket`; None where none covers it."""
-    found = next((s for s in sets if s.covers(kernel)), None)
-    return None if found is None else f"{found.name}.{found.find(values(shape)) or other}"

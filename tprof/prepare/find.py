@@ -5,12 +5,13 @@ from __future__ import annotations
 import gc
 import sys
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tprof.record.describe import function as described
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from tprof.prepare.plan_file import Kernel
 
@@ -56,18 +57,26 @@ def registry(kernels: Iterable[Any] = ()) -> Registry:
     from triton.runtime.jit import JITFunction  # noqa: PLC0415
 
     found = Registry()
-    modules = [
-        thing for module in list(sys.modules.values()) for thing in list(getattr(module, "__dict__", {}).values())
-    ]
-    unique = {id(thing): thing for thing in (*gc.get_objects(), *modules, *kernels)
-              if issubclass(type(thing), (JITFunction, Autotuner))}  # fmt: skip
-    for thing in unique.values():  # `isinstance` would ask lazy objects for their class, and so wake them
+    for thing in {id(thing): thing for thing in _of(JITFunction, Autotuner, kernels)}.values():
         if isinstance(thing, JITFunction):
             module, name = thing.fn.__module__, described(thing)["function"]
             found.functions.setdefault(name.removeprefix(f"{module}."), []).append(thing)
         elif (function := _innermost(thing, JITFunction)) is not None:
             found.tuners.append((function, thing))
     return found
+
+
+def _of(function: type[Any], tuner: type[Any], more: Iterable[Any]) -> Iterator[Any]:
+    """Instances of the two classes and what derives from them.
+
+    An instance refers to its class. Not `gc.get_objects()`: it would hold tuples that other threads are building, which
+    then fail with a SystemError. Not `isinstance` on anything else: it asks lazy objects for their class and wakes them.
+    """
+    kinds = [function, tuner]
+    for kind in kinds:
+        kinds += [derived for derived in kind.__subclasses__() if derived not in kinds]
+    named = chain.from_iterable(list(getattr(m, "__dict__", {}).values()) for m in list(sys.modules.values()))
+    return (thing for thing in chain(gc.get_referrers(*kinds), named, more) if type(thing) in kinds)
 
 
 def _innermost(tuner: Any, kind: type[Any]) -> Any:

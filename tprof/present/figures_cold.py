@@ -89,7 +89,9 @@ def _part(row: Row, *, or_load: bool) -> str:
 def candidates(rows: Sequence[Row]) -> go.Figure:
     """Candidates of one search, best first: what the tuner compared with its spread, and the mean on the device."""
     timed = [row for row in rows if row["time_ns"] is not None]
-    every = [row["time_ns"] + (row["spread_ns"] or 0) // 2 for row in timed] + [row["device_mean_ns"] or 0 for row in timed]
+    every = [row["time_ns"] + (row["spread_ns"] or 0) // 2 for row in timed] + [
+        row["device_mean_ns"] or 0 for row in timed
+    ]
     divisor, unit = bars.scale(max(every, default=0))
     place = list(range(len(timed)))
     measured = go.Bar(

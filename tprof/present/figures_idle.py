@@ -53,9 +53,11 @@ def lengths(rows: Sequence[Row], *, count: bool = False, or_load: bool = False) 
     names = [f"{units.duration(row['from_ns'])} to {units.duration(row['below_ns'])}" for row in rows]
     if count:
         numbers = [row["gaps"] for row in rows]
-        written = go.Bar(x=names, y=numbers, text=[units.count(n) for n in numbers], textposition="outside",
-                         marker={"color": PHASE["host"]}, hoverinfo="skip", showlegend=False, cliponaxis=False)  # fmt: skip
-        return _framed(go.Figure(written), "gaps").update_yaxes(type="log", dtick=1)
+        bar = go.Bar(
+            x=names, y=numbers, text=[units.count(n) for n in numbers], textposition="outside", cliponaxis=False,
+            marker={"color": PHASE["host"]}, hoverinfo="skip", showlegend=False,
+        )  # fmt: skip
+        return _framed(go.Figure(bar), "gaps").update_yaxes(type="log", dtick=1)
     divisor, unit = bars.scale(max((row["total_ns"] for row in rows), default=0))
     figure = go.Figure()
     for phase in (p for p in PHASES if any(row[f"{p}_ns"] for row in rows)):

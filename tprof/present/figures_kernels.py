@@ -59,11 +59,14 @@ def durations(rows: Sequence[Row]) -> go.Figure:
             x=list(range(len(rows))), y=[row[purpose] for row in rows], name=label(purpose), showlegend=True,
             marker={"color": PURPOSE[purpose], "line": {"width": 0}},
             customdata=[[units.duration(row["from_ns"]), units.duration(row["below_ns"])] for row in rows],
-            hovertemplate=f"<b>%{{y:,}} for {label(purpose)}</b><br>%{{customdata[0]}} to %{{customdata[1]}}<extra></extra>",
+            hovertemplate=f"<b>%{{y:,}} for {label(purpose)}</b><br>%{{customdata[0]}} to %{{customdata[1]}}"
+            "<extra></extra>",
         )  # fmt: skip
     every = max(len(rows) // 8, 1)
     ticks = [units.duration(row["from_ns"]) for row in rows[::every]]
-    figure.update_xaxes(title_text="time of an execution, from", tickvals=list(range(0, len(rows), every)), ticktext=ticks)
+    figure.update_xaxes(
+        title_text="time of an execution, from", tickvals=list(range(0, len(rows), every)), ticktext=ticks
+    )
     if len(purposes) > 1:
         most = max(row[purpose] for row in rows for purpose in purposes)
         figure.update_yaxes(type="log", dtick=1, range=[log10(0.5), log10(2 * most)])  # one execution is a bar, too

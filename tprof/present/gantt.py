@@ -94,8 +94,8 @@ def _bar(members: Sequence[Stretch], divisor: int, name: str) -> go.Bar:
         base=[s.at_ns / divisor for s in members], x=[s.wall_ns / divisor for s in members],
         y=[s.lane for s in members], orientation="h", name=name,
         customdata=[[escape(s.said), units.duration(s.wall_ns), units.duration(s.at_ns), s.basis] for s in members],
-        hovertemplate=f"<b>{name}</b> %{{customdata[0]}}<br>%{{customdata[1]}} at %{{customdata[2]}}, %{{customdata[3]}}"
-        "<extra></extra>",
+        hovertemplate=f"<b>{name}</b> %{{customdata[0]}}<br>%{{customdata[1]}} at %{{customdata[2]}}, "
+        "%{customdata[3]}<extra></extra>",
     )  # fmt: skip
 
 

@@ -131,14 +131,19 @@ def launch_metadata(compiled: Any) -> Any:
 
 def arguments(compiled: Any, args: tuple[Any, ...]) -> dict[str, Any]:
     """Arguments of a launch by name: tensors as dtype, shape and stride; scalars by value; constants left out."""
+    return {name: argument(value) for name, value in named(compiled, args).items()}
+
+
+def named(compiled: Any, args: tuple[Any, ...]) -> dict[str, Any]:
+    """The first arguments of a launch by name, as they are; constants left out."""
     jit_function = getattr(getattr(compiled, "src", None), "fn", None)
     names = argument_names(jit_function)
     constant = set(getattr(jit_function, "constexprs", ()) or ())
     if len(args) < len(names):  # 3.2 passes the arguments that are no constexprs
         names = [name for i, name in enumerate(names) if i not in constant]
         constant = set()
-    named = list(zip(names, args, strict=False)) or [(str(i), value) for i, value in enumerate(args)]
-    return {name: argument(value) for i, (name, value) in enumerate(named[:MAX_ARGUMENTS]) if i not in constant}
+    pairs = list(zip(names, args, strict=False)) or [(str(i), value) for i, value in enumerate(args)]
+    return {name: value for i, (name, value) in enumerate(pairs[:MAX_ARGUMENTS]) if i not in constant}
 
 
 def argument(value: Any) -> Any:

@@ -131,6 +131,10 @@ class _Event:
     def synchronize(self) -> None:
         """Launches take no time that would have to be waited for."""
 
+    def query(self) -> bool:
+        """Whether the device is done with it."""
+        return True
+
     def elapsed_time(self, other: _Event) -> float:
         return max((other._t_ns - self._t_ns) / 1e6, 1e-4)
 

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
+from tprof.cli.plan import LEFT_OUT
+from tprof.cli.settings import load_settings
+from tprof.prepare.plan import Limits, make
 from tprof.present import columns, figures_cold, units
+from tprof.read.run_journal import is_run
 from tprof_app import choices
 from tprof_app.panels import chart, downloads, heading, panel, table
 from tprof_app.state import one_of, segments
+from tprof_app.text import command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +29,10 @@ if TYPE_CHECKING:
 _NOTHING: Final = (
     "Nothing was cold here. A recording that begins before the first use of a kernel shows what it cost: "
     "`tprof record -- python serve.py`."
+)
+_PLAN: Final = (
+    'What is hot and was costly in this recording, as a file: `tprof.warmup("plan.json")` compiles it and restores the '
+    "winners before a service is ready."
 )
 _NO_READY: Final = (
     "No process said that it was ready. Call `tprof.ready()` at the end of start-up, and record with tprof."
@@ -56,8 +66,8 @@ def page(recording: Recording, state: State) -> None:
         kernel = choices.kernel(state, (row["kernel"] for row in whole.tables["kernels"]))
     part = segments(state, "part", "Show", list(_PARTS), label_visibility="collapsed")
     options = choices.about(state.options, kernel)
-    command = state.command("cold", *choices.flags(kernel))
-    _PARTS[part](_Asked(recording, state, options, recording.ask("cold", options), command))
+    line = state.command("cold", *choices.flags(kernel))
+    _PARTS[part](_Asked(recording, state, options, recording.ask("cold", options), line))
 
 
 def _waterfall(asked: _Asked) -> None:
@@ -66,8 +76,8 @@ def _waterfall(asked: _Asked) -> None:
     calls = [step for step in lives if step["step"] == "cold call"]
     figure = figures_cold.waterfall(rows, calls, or_load=columns.or_load(result))
     said = f"{units.count(len(rows))} cold stretches in order, a lane per candidate and first use, coloured by phase"
-    command = f"{asked.command} --format csv --table waterfall"
-    panel(result, "waterfall", command, figure=figure, alt=said, empty=_NOTHING)
+    line = f"{asked.command} --format csv --table waterfall"
+    panel(result, "waterfall", line, figure=figure, alt=said, empty=_NOTHING)
     panel(result, "phases", asked.command, empty=_NOTHING)
 
 
@@ -78,11 +88,11 @@ def _kernels(asked: _Asked) -> None:
 
 def _searches(asked: _Asked) -> None:
     panel(asked.result, "tunings", asked.command, empty=_NO_SEARCH)
-    told, command = asked.recording.ask("autotune", asked.state.options), asked.state.command("autotune")
+    told, line = asked.recording.ask("autotune", asked.state.options), asked.state.command("autotune")
     if told.tables["tunings"]:
-        panel(told, "tunings", command)
+        panel(told, "tunings", line)
         _candidates(told, asked.state)
-        panel(told, "kernels", command)
+        panel(told, "kernels", line)
 
 
 def _candidates(told: Result, state: State) -> None:
@@ -121,10 +131,29 @@ def _graphs(asked: _Asked) -> None:
             panel(asked.result, name, asked.command, empty=_NO_GRAPH)
 
 
+def _plan(asked: _Asked) -> None:
+    """What `tprof plan` writes."""
+    heading("Warm-up plan", _PLAN, command("plan", asked.state.paths, "-o", "plan.json"))
+    paths = [Path(path) for path in asked.recording.paths]
+    if not all(map(is_run, paths)):
+        st.info("A plan needs recordings of tprof: `tprof record -- python serve.py`.", icon=":material/info:")
+        return
+    made = make(paths, Limits(buckets=load_settings(Path.cwd()).buckets))
+    variants, winners = (sum(len(getattr(k, part)) for k in made.kernels) for part in ("specializations", "searches"))
+    st.markdown(f"{len(made.kernels)} kernels in {variants} variants, {winners} winners of autotuners, "
+                f"{len(made.calls)} requests or buckets to run once.")  # fmt: skip
+    for why, number in made.left_out.items():
+        st.caption(f"Left out: {units.count(number)} variants; {LEFT_OUT[why]}.")
+    st.download_button("Download plan.json", made.text(), "plan.json", "application/json", on_click="ignore")
+    with st.expander("The plan"):
+        st.code(made.text(), language="json", height=400)
+
+
 _PARTS: Final[dict[str, Callable[[_Asked], None]]] = {
     "Waterfall": _waterfall,
     "Kernels and variants": _kernels,
     "Searches": _searches,
     "Start-up": _startup,
     "Graphs": _graphs,
+    "Warm-up plan": _plan,
 }

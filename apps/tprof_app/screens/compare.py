@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -26,7 +27,8 @@ _NAMES: Final = {
     "figures": ("figure",), "phases": ("part",), "cold_start": ("kernel", "phase"), "kernels": ("kernel", "shape"),
     "requests": ("name", "occurrence"),
 }  # fmt: skip
-_SAME: Final = "Nothing of it differs."
+_SAID: Final = ("not-compared", "noise-unknown")  # of the comparison; what each recording lacks is told of it alone
+_SAME: Final = "Nothing of it differs, or one of the two recordings does not hold it."
 
 
 def page(recording: Recording, state: State) -> None:
@@ -54,7 +56,7 @@ def _changed(recording: Recording, before: Choice, state: State) -> None:
     flags = [part for name in ("range", "device", "rank") for value in state.all(name) for part in (f"--{name}", value)]
     paths = [sources.without_folder(path, state.served) for path in before.paths]
     line = command("diff", [*paths, *state.paths], *flags)
-    warnings(result)
+    warnings(replace(result, notes=tuple(note for note in result.notes if note.code in _SAID)))
     for name, keys in _NAMES.items():
         rows = result.tables[name]
         figure = figures_compare.changes(rows, keys) if rows else None

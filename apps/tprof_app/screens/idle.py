@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import streamlit as st
 
 from tprof.present import columns, figures, figures_idle, units, views
+from tprof.present.words import label
 from tprof_app.panels import chart, downloads, heading, panel, table
 from tprof_app.state import one_of, segments, some_of, window_text
 
@@ -52,7 +53,8 @@ def _phases(result: Result, state: State) -> None:
     several = len({row["device"] for row in rows}) > 1
     figure = (figures_idle.by_device if several else figures.idle)(rows, or_load=or_load)
     largest = max(rows, key=lambda row: row["total_ns"])
-    alt = f"Time without device work by phase; the largest part is {largest['phase']}, {units.duration(largest['total_ns'])}"
+    part = f"{label(largest['phase'], or_load=or_load)}, {units.duration(largest['total_ns'])}"
+    alt = f"Time without device work by phase; the largest part is {part}"
     panel(result, "phases", state.command("idle"), figure=figure, alt=alt)
 
 

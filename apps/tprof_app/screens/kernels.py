@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glob import escape
 from typing import TYPE_CHECKING, Final
 
 import streamlit as st
@@ -18,15 +19,15 @@ if TYPE_CHECKING:
     from tprof_app.recording import Recording
     from tprof_app.state import State
 
+_NAMED: Final = 4
 _NO_DEVICE: Final = "No device events lie in this part of the recording. Record CUDA activity, or show all of it."
 _NO_WORK: Final = "No device work of an operator lies in this part of the recording."
 
 
 def page(recording: Recording, state: State) -> None:
     """One kernel, if one is chosen; else all."""
-    name = state.get("kernel")
-    if name:
-        _one(recording, state, name)
+    if kernels := state.get("kernel"):
+        _one(recording, state, kernels)
     else:
         _all(recording, state)
 
@@ -46,7 +47,7 @@ def _all(recording: Recording, state: State) -> None:
     )
     row = table(result, "kernels", rows=rows, key="kernels-table", pick=True)
     if row:
-        change(kernel=row["name"])
+        change(kernel=escape(row["name"]))
         st.rerun()
     downloads(result, "kernels", figure)
     panel(result, "paths", state.command("kernels", "--format", "csv", "--table", "paths"), empty=_NO_WORK)
@@ -61,14 +62,15 @@ def _filtered(state: State, rows: list[Row]) -> list[Row]:
     return [r for r in rows if (not paths or r["path"] in paths) and (not purpose or r["purpose"] in purpose)]
 
 
-def _one(recording: Recording, state: State, name: str) -> None:
-    """Durations and launch configurations of one kernel."""
+def _one(recording: Recording, state: State, kernels: str) -> None:
+    """Durations and launch configurations of the kernels of a glob, as a rule one."""
     st.button("All kernels", on_click=change, kwargs={"kernel": None}, icon=":material/arrow_back:")
-    st.markdown(f"**{plain(name)}**")
-    result = recording.ask("kernels", choices.about(state.options, name))
-    command = state.command("kernels", *choices.flags(name))
+    result = recording.ask("kernels", choices.about(state.options, kernels))
+    for name in dict.fromkeys(row["name"] for row in result.tables["kernels"][:_NAMED]):
+        st.markdown(f"**{plain(name)}**")
+    command = state.command("kernels", *choices.flags(kernels))
     rows = result.tables["durations"]
-    panel(result, "kernels", command, empty=_NO_DEVICE)
+    panel(result, "kernels", command, empty="No kernel of this name ran in this part of the recording.")
     if rows:
         alt = f"How many executions took how long, from {units.duration(rows[0]['from_ns'])}"
         panel(result, "durations", command, figure=figures_kernels.durations(rows), alt=alt)

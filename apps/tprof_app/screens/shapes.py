@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import streamlit as st
-
 from tprof.present import columns, figures_shapes, units
 from tprof_app import choices
 from tprof_app.panels import panel

@@ -14,7 +14,6 @@ from tprof.analyze.stretches import device_phases, thread_phases
 from tprof.analyze.zoom import BARS, Wanted, details, zoom
 from tprof.cli.window import parse_window
 from tprof.present import perfetto, units, views
-from tprof.present.columns import or_load
 from tprof.present.timeline import dragged, pick, timeline
 from tprof.present.words import part_label
 from tprof_app import panels
@@ -121,8 +120,7 @@ def _figure(recording: Recording, state: State, view: Zoom) -> None:
         said = "Nothing of this window passes the filters. Clear them, or show all of the recording."
         st.info(said, icon=":material/filter_alt_off:")
         return
-    told = or_load(recording.ask("idle", state.options))
-    figure = timeline(view, recording.trace, recording.extent[0], or_load=told)
+    figure = timeline(view, recording.trace, recording.extent[0], or_load=recording.or_load)
     lanes = f"{len(view.lanes)} lanes" + (f" ({view.hidden} more are hidden: filter)" if view.hidden else "")
     few = f"a strip shows the shares of each pixel, and the {len(view.bars.lane)} longest are bars"
     drawn = "each is a bar" if view.intervals <= BARS else few
