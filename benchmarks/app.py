@@ -2,8 +2,8 @@
 
     python benchmarks/app.py [TRACE] [--events N] [--write FILE]
 
-Without TRACE a torch.profiler trace of N events is generated. Opening happens in a process of its own, as a second start
-of the app would; memory is the growth of anonymous pages over what the imports take.
+Without TRACE a torch.profiler trace of N events is generated. Opening happens in a process of its own, as a second
+start of the app would; memory is the growth of anonymous pages over what the imports take.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "apps"))
 
 from generate import torch_trace
 from plotly.io import to_json
+from tprof_app.recording import Recording
 
 from tprof.analyze.zoom import Wanted, zoom
 from tprof.present.timeline import timeline
-from tprof_app.recording import Recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,9 +89,12 @@ def lines(path: Path) -> Iterator[str]:
     recording = Recording((str(path),)).open()
     rows = recording.trace.host.num_rows + recording.trace.device.num_rows
     yield f"\n## App: timeline of {rows:,} events, {path.stat().st_size / 1e6:,.0f} MB\n"
-    yield f"Second opening {found['opened']:.2f} s (goal {LIMIT_SECONDS:g}); lanes laid out once in {found['laid']:.1f} s;"
-    yield f"memory grew by {found['grown']:.2f} of the trace's Arrow size (goal {LIMIT_MEMORY:g}).\n"
-    yield f"| window | filter | intervals | server, ms (goal {LIMIT_MS}) | to the browser, kB (goal {LIMIT_BYTES // 1000:,}) |"
+    yield (
+        f"Second opening {found['opened']:.2f} s (goal {LIMIT_SECONDS:g}); lanes laid out once in {found['laid']:.1f} "
+        f"s; memory grew by {found['grown']:.2f} of the trace's Arrow size (goal {LIMIT_MEMORY:g}).\n"
+    )
+    size = f"to the browser, kB (goal {LIMIT_BYTES // 1000:,})"
+    yield f"| window | filter | intervals | server, ms (goal {LIMIT_MS}) | {size} |"
     yield "|---|---|---|---|---|"
     for name, window in windows(recording.extent):
         for filtered, wanted in FILTERS.items():

@@ -34,6 +34,8 @@ import torch._inductor.config  # noqa: E402
 from tprof_kernels import KERNELS  # noqa: E402
 from tprof_kernels.tuned import Tuned  # noqa: E402
 
+from tprof.accept.measure import Ceilings, compiled, contenders, measure  # noqa: E402
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -42,9 +44,6 @@ if TYPE_CHECKING:
 torch._functorch.config.donated_buffer = False  # noqa: SLF001 - else a compiled graph's backward runs only once
 torch._inductor.config.autotune_local_cache = False  # noqa: SLF001 - what was timed beside others' work decides nothing
 
-FLUSH = 512 << 20  # bytes: ten times an L2 cache, and long enough to hide the host's time for a call
-SECONDS = 0.1  # of calls per measurement
-PEAK = 8192  # rows and columns of the matrices that measure the compute ceiling
 WORKERS = 14  # processes that compile ahead; each has its share of the GPU's memory
 WEIGHT = 200  # operations that a GPU can do in the time of moving a byte: to tell which of two calls is larger
 Item = dict[str, Any]
@@ -111,17 +110,6 @@ def _shapes(spec: KernelSpec, options: argparse.Namespace) -> list[tuple[str, Ma
     return [first[0], first[-1]]
 
 
-def contenders(spec: KernelSpec) -> dict[str, Callable[..., Any]]:
-    """What is measured, by column."""
-    torch.compiler.reset()
-    found = {"ours": spec.function, "eager": spec.fallback, "compile": _compiled(spec)}
-    return found | ({"library": spec.library} if spec.library and spec.library is not spec.fallback else {})
-
-
-def _compiled(spec: KernelSpec) -> Callable[..., Any]:
-    return torch.compile(spec.fallback, dynamic=False, fullgraph=True)
-
-
 def call_of(spec: KernelSpec, item: Item, function: Callable[..., Any]) -> Callable[[], Any]:
     """One call to time: the function, or the backward of a call made here."""
     inputs = spec.inputs(item["sizes"], item["dtype"], "cuda", 0)
@@ -139,7 +127,7 @@ def compile_ahead(item: Item) -> None:
     """In a process of its own: fill the disk caches of Triton and torch.compile; failures show again when measured."""
     torch.cuda.set_per_process_memory_fraction(0.9 / WORKERS)
     spec = KERNELS[item["kernel"]]
-    for function in (spec.function, _compiled(spec)):
+    for function in (spec.function, compiled(spec)):
         with contextlib.suppress(Exception):
             call_of(spec, item, function)()
             torch.cuda.synchronize()
@@ -161,72 +149,6 @@ def measure_item(item: Item, ceilings: Ceilings) -> Item:
     if item["way"] == "forward" and "error" not in results["ours"]:
         row["ceiling"] = ceilings.of(spec.cost(item["sizes"], item["dtype"]))
     return row
-
-
-def measure(call: Callable[[], Any], seconds: float = SECONDS) -> dict[str, float]:
-    """Median and percentiles of the device's time for a call, and the host's median time to issue one; in us."""
-    for _ in range(3):
-        call()
-    flush = torch.empty(FLUSH, dtype=torch.int8, device="cuda")
-    once = _events(call, flush, 3)[1]
-    times = sorted(_events(call, flush, max(20, min(500, int(seconds * 1e6 / (once + 300))))))
-    host = []
-    for _ in range(20):
-        torch.cuda.synchronize()
-        start = time.perf_counter_ns()
-        call()
-        host.append((time.perf_counter_ns() - start) / 1e3)
-    ranks = {"p10_us": 0.1, "median_us": 0.5, "p90_us": 0.9}
-    return {name: times[int(rank * (len(times) - 1))] for name, rank in ranks.items()} | {
-        "host_us": sorted(host)[10],
-        "calls": len(times),
-    }
-
-
-def _events(call: Callable[[], Any], flush: torch.Tensor, count: int) -> list[float]:
-    """Times of single calls in us, each after a flush of the L2 cache."""
-    pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(count)]
-    for start, end in pairs:
-        flush.zero_()
-        start.record()
-        call()
-        end.record()
-    torch.cuda.synchronize()
-    return [start.elapsed_time(end) * 1e3 for start, end in pairs]
-
-
-class Ceilings:
-    """The device's own limits, each measured when first asked for."""
-
-    def __init__(self) -> None:
-        self._moves: dict[tuple[int, int], float] = {}
-        a, b = (torch.randn(PEAK, PEAK, device="cuda", dtype=torch.bfloat16) for _ in range(2))
-        self.tflops = 2 * PEAK**3 / measure(lambda: a @ b)["median_us"] / 1e6
-
-    def of(self, cost: Any) -> dict[str, Any]:
-        """The least time of a call: that of a plain kernel for its bytes, or of cuBLAS for its operations."""
-        reads = min(4, round(cost.bytes_read / max(1, cost.bytes_written)))
-        size = max(1 << 16, cost.bytes_read + cost.bytes_written)
-        if (reads, size) not in self._moves:
-            self._moves[reads, size] = measure(_mover(reads, size))["median_us"]
-        memory, compute = self._moves[reads, size], cost.operations / self.tflops / 1e6
-        rate = {"bytes": size, "operations": cost.operations, "tflops": self.tflops, "reads_per_write": reads}
-        return {**rate, "least_us": max(memory, compute), "bound": "memory" if memory >= compute else "compute"}
-
-
-def _mover(reads: int, size: int) -> Callable[[], Any]:
-    """A plain kernel that moves `size` bytes, so many read for each that is written; 4 stands for reads only."""
-    parts = {0: 1, 1: 2, 2: 3, 3: 4, 4: 1}[reads]
-    a = torch.ones(size // parts // 4, device="cuda")
-    b, c, d = (torch.ones_like(a) if parts > n else a for n in (1, 2, 3))
-    calls = {
-        0: lambda: a.fill_(1.0),
-        1: lambda: b.copy_(a),
-        2: lambda: torch.add(a, b, out=c),
-        3: lambda: torch.addcmul(a, b, c, out=d),
-        4: a.sum,
-    }
-    return calls[reads]
 
 
 def _key(item: Item) -> str:

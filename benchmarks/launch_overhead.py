@@ -1,4 +1,4 @@
-"""What recording adds to a warm Triton launch, on the stub driver: plain and autotuned, by NVTX tool or none.
+"""What tprof adds to a warm Triton launch, on the stub driver: a recording; without one a guard, metrics, both.
 
     python benchmarks/launch_overhead.py [--blocks 100] [--launches 200]
 
@@ -10,6 +10,7 @@ triton and nvtx.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import tempfile
@@ -18,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+import prometheus_client
 import torch
 import triton
 
@@ -27,6 +29,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 from support import record_kernels as kernels  # noqa: E402 - the line above finds it
 
+from tprof.metrics import Prometheus  # noqa: E402
+from tprof.prepare.guard import guard  # noqa: E402
 from tprof.record import trace  # noqa: E402
 from tprof.testing.stub import stub_driver  # noqa: E402
 
@@ -46,14 +50,31 @@ def main() -> None:
 
 
 def measure_all(scratch: Path, blocks: int, launches: int) -> None:
-    """Measure plain and autotuned launches, shapes read once and always."""
+    """Measure plain and autotuned launches: recorded with shapes read once and always, watched, and sampled."""
     tool = "an NVTX tool" if os.environ.get("NVTX_INJECTION64_PATH") else "no NVTX tool"
     print(f"triton {triton.__version__}, {tool}: ns per warm launch")
     for name, make in (("plain", plain), ("autotuned", autotuned)):
-        for shapes in ("first", "always"):
-            off, on = interleaved(make, scratch / f"{name}-{shapes}", shapes, blocks, launches)
+        ways: dict[str, Callable[[], contextlib.AbstractContextManager[object]]] = {
+            "shapes=first": lambda: trace(scratch / "first", shapes="first"),
+            "shapes=always": lambda: trace(scratch / "always", shapes="always"),
+            "guard": lambda: guard("count"),
+            "metrics": lambda: metrics(0),
+            "metrics, 1 in 100 timed": lambda: metrics(100),
+        }
+        for way, begin in ways.items():
+            off, on = interleaved(make, begin, blocks, launches)
             verdict = "within" if on - off <= GOAL_NS else "over"
-            print(f"  {name:9} shapes={shapes:6}  off {off:5.0f}  on {on:5.0f}  adds {on - off:5.0f}  ({verdict} 2 us)")
+            print(f"  {name:9} {way:23}  off {off:5.0f}  on {on:5.0f}  adds {on - off:5.0f}  ({verdict} 2 us)")
+
+
+@contextlib.contextmanager
+def metrics(sample_every: int) -> Iterator[None]:
+    """Prometheus metrics, scraped at the end."""
+    registry = prometheus_client.CollectorRegistry()
+    ours = Prometheus(registry, sample_every=sample_every)
+    yield
+    prometheus_client.generate_latest(registry)
+    ours.close()
 
 
 def plain() -> Callable[[], None]:
@@ -71,9 +92,12 @@ def autotuned() -> Callable[[], None]:
 
 
 def interleaved(
-    make: Callable[[], Callable[[], None]], out: Path, shapes: str, blocks: int, launches: int
+    make: Callable[[], Callable[[], None]],
+    begin: Callable[[], contextlib.AbstractContextManager[object]],
+    blocks: int,
+    launches: int,
 ) -> tuple[float, float]:
-    """Least ns per launch without and with recording; each block with recording is a `trace` of its own."""
+    """Least ns per launch without and with `begin()`, which is entered anew for each block."""
     off, on = [], []
     with stub_driver() as driver:
         driver.keep_launches = False
@@ -81,7 +105,7 @@ def interleaved(
         call()
         for _ in range(blocks):
             off.append(timed(call, launches))
-            with trace(out, shapes=shapes):
+            with begin():
                 call()
                 on.append(timed(call, launches))
     return min(off), min(on)

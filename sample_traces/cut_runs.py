@@ -3,7 +3,8 @@
     python sample_traces/cut_runs.py FOLDER [-o sample_traces]
 
 Of each run goes what says something of the machine (`tprof scrub`), journals in which nothing happened, and of Nsight's
-export the tables that tprof does not read. No event is cut.
+export the tables that tprof does not read and the operating-system calls of less than a millisecond, but for those
+that start a process. No other event is cut, and the rest is gzipped.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ TABLES = (
     "CUDA_GRAPH_NODE_EVENTS", "NVTX_EVENTS", "OSRT_API", "PROFILER_OVERHEAD", "StringIds", "ThreadNames", "PROCESSES",
     "TARGET_INFO_GPU", "TARGET_INFO_SESSION_START_TIME", "META_DATA_EXPORT",
 )  # fmt: skip
+
+SPAWNS = "SELECT id FROM StringIds WHERE value LIKE 'posix_spawn%' OR value IN ('vfork', 'execve', 'waitpid', 'wait4')"
+SHORT = f'"end" - start < 1000000 AND nameId NOT IN ({SPAWNS})'
 
 
 def main() -> None:
@@ -50,11 +54,12 @@ def cut(run: Path) -> None:
         if '"type":"begin"' not in journal.read_text(encoding="utf-8"):
             for file in (journal, journal.with_suffix(".launches"), run / f"{journal.stem}.torch.json.gz"):
                 file.unlink(missing_ok=True)
-    for packed in run.glob("*.gz"):
-        data = gzip.decompress(packed.read_bytes())
-        if packed.name.endswith(".sqlite.gz"):
-            data = smaller(data)
-        packed.write_bytes(gzip.compress(data, 9, mtime=0))
+    for file in [*run.glob("process-*"), *run.glob("*.sqlite*")]:
+        data = file.read_bytes()
+        data = gzip.decompress(data) if file.suffix == ".gz" else data
+        data = smaller(data) if ".sqlite" in file.name else data
+        file.unlink()
+        file.with_name(file.name.removesuffix(".gz") + ".gz").write_bytes(gzip.compress(data, 9, mtime=0))
 
 
 def smaller(database: bytes) -> bytes:
@@ -67,6 +72,7 @@ def smaller(database: bytes) -> bytes:
             for (name,) in names:
                 if name not in TABLES:
                     connection.execute(f'DROP TABLE "{name}"')
+            connection.execute(f"DELETE FROM OSRT_API WHERE {SHORT}")
         connection.execute("VACUUM")
         connection.close()
         return path.read_bytes()

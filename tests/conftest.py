@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from support.skips import ABSENT
 
 os.environ["TPROF_CACHE"] = "0"  # no test fills the user's cache, or takes from it what it means to read
 
@@ -17,7 +18,8 @@ NOT_INTERPRETED = {KERNELS / "test_compiles.py", KERNELS / "test_traced.py"}
 def pytest_configure(config) -> None:
     """Without a GPU the kernels' tests run through Triton's interpreter, where nothing else runs beside them."""
     paths = {(config.invocation_params.dir / arg.split("::")[0]).resolve() for arg in config.args}
-    if all(KERNELS in (path, *path.parents) for path in paths) and not paths <= NOT_INTERPRETED:
+    alone = all(KERNELS in (path, *path.parents) for path in paths)
+    if alone and not paths <= NOT_INTERPRETED and not ABSENT:
         import torch
 
         if not torch.cuda.is_available():

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Runs the recorder's tests on several Triton versions: tests/run_triton_versions.sh [PYTHON] [VERSION ...]
+# Runs the tests of recording and preparing on several Triton versions: tests/run_triton_versions.sh [PYTHON] [VERSION ...]
 # PYTHON (default .venv/bin/python) has torch, nvtx, numpy, pytest and hypothesis. Each version is installed into a folder of
 # its own under TPROF_TRITONS (default .tritons), once. Without versions: 3.2.0 3.4.0 3.6.0 3.8.0 and the newest.
 set -euo pipefail
@@ -17,6 +17,6 @@ for version in "${versions[@]}"; do
     "$python" -m pip --disable-pip-version-check --quiet install --no-deps --target "$target" "$wanted"
   fi
   echo "== triton $version: $(basename "$target"/triton-*.dist-info .dist-info)"
-  PYTHONPATH="$target" "$python" -m pytest -q -p no:cacheprovider tests/record || failed+=("$version")
+  PYTHONPATH="$target" "$python" -m pytest -q -p no:cacheprovider tests/record tests/prepare || failed+=("$version")
 done
 [ ${#failed[@]} -eq 0 ] || { echo "failed on triton ${failed[*]}" >&2; exit 1; }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
 from support.skips import needs_triton
 
 pytestmark = needs_triton

@@ -19,6 +19,9 @@ def _build(target: Path, hook: str) -> zipfile.ZipFile:
     return zipfile.ZipFile(target / done.stdout.split()[-1])
 
 
+SAMPLES = 10  # of them
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     with _build(tmp_path_factory.mktemp("wheel"), "build_wheel") as built:
@@ -33,7 +36,9 @@ def test_wheel_brings_only_our_packages(wheel: zipfile.ZipFile) -> None:
 
 def test_wheel_brings_the_samples_and_not_their_scripts(wheel: zipfile.ZipFile) -> None:
     samples = {name for name in wheel.namelist() if name.startswith("tprof/samples/")}
-    assert samples == {f"tprof/samples/{path.name}" for path in (ROOT / "sample_traces").glob("*.gz")}
+    folder = ROOT / "sample_traces"
+    there = [*folder.glob("*.gz"), *(path for said in folder.glob("*/run.json") for path in said.parent.iterdir())]
+    assert samples == {f"tprof/samples/{path.relative_to(folder)}" for path in there}
 
 
 def test_unpacked_wheel_finds_its_samples(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
@@ -41,7 +46,7 @@ def test_unpacked_wheel_finds_its_samples(wheel: zipfile.ZipFile, tmp_path: Path
     find = "import tprof.samples as s; print(*s.sample_paths().values())"
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {find}"
     done = subprocess.run([sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert [Path(path).parent for path in done.stdout.split()] == [tmp_path / "tprof" / "samples"] * 2
+    assert [Path(path).parent for path in done.stdout.split()] == [tmp_path / "tprof" / "samples"] * SAMPLES
 
 
 def test_editable_install_exposes_only_our_packages(tmp_path: Path) -> None:

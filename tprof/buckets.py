@@ -100,10 +100,10 @@ def values_of(arguments: Mapping[str, Any]) -> dict[str, int]:
     return found
 
 
-def label(sets: Sequence[BucketSet], kernel: str, values: Mapping[str, int]) -> str | None:
+def label(sets: Sequence[BucketSet], kernel: str, values: Mapping[str, int], other: str = OTHER) -> str | None:
     """`set.bucket` of a shape in the first set that covers its kernel; None where none covers it."""
     found = next((s for s in sets if s.covers(kernel)), None)
-    return None if found is None else f"{found.name}.{found.find(values) or OTHER}"
+    return None if found is None else f"{found.name}.{found.find(values) or other}"
 
 
 def _within(value: int, bounds: Bounds) -> bool:

@@ -59,6 +59,9 @@ def intersect(a: tuple[Ints, Ints], b: tuple[Ints, Ints]) -> tuple[Ints, Ints, I
     Returns:
         start, end, index into a, index into b; one entry per overlapping pair, in time order.
     """
+    if not len(a[0]) or not len(b[0]):
+        none = np.zeros(0, np.int64)
+        return none, none, none, none
     first = np.searchsorted(b[1], a[0], side="right")
     last = np.searchsorted(b[0], a[1], side="left")
     ia, ib = expand(first, last)
@@ -78,6 +81,8 @@ def expand(first: Ints, last: Ints) -> tuple[Ints, Ints]:
 def subtract(a: tuple[Ints, Ints], b: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
     """What a disjoint set covers and another disjoint set does not."""
     b = near(b, a)
+    if not len(b[0]):
+        return a
     edge = edges(*a, *b)
     if len(edge) < 2:
         return edge[:0], edge[:0]
@@ -133,7 +138,9 @@ class Steps:
         Returns:
             start, end, value (-1 outside the bounds), index of the interval; the pieces partition the intervals.
         """
-        padded = self._near(start[0], end[-1]).padded() if len(start) else self
+        if not len(self.value) or not len(start):
+            return start, end, np.full(len(start), NONE), np.arange(len(start))
+        padded = self._near(start[0], end[-1]).padded()
         s, e, ia, ib = intersect((start, end), (padded.bounds[:-1], padded.bounds[1:]))
         return s, e, padded.value[ib], ia
 
@@ -145,14 +152,15 @@ class Steps:
 
     def within(self, low: int, high: int) -> Steps:
         """The same function on [low, high) only."""
-        s, e, value, _ = self.over(np.array([low]), np.array([high]))
-        return Steps(np.append(s, e[-1:]), value)
+        near = self._near(low, high)
+        return Steps(np.clip(near.bounds, low, high), near.value) if len(near.value) and high > low else NOTHING
 
     def padded(self) -> Steps:
         """The same function on all of time, -1 outside."""
         low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
         bounds = self.bounds if len(self.value) else np.zeros(1, np.int64)
-        return Steps(np.concatenate([[low], bounds, [high]]), np.pad(self.value, 1, constant_values=NONE))
+        value = np.concatenate([[NONE], self.value, [NONE]], dtype=self.value.dtype)
+        return Steps(np.concatenate([[low], bounds, [high]]), value)
 
     def or_else(self, other: Steps) -> Steps:
         """This function where it is not -1, the other elsewhere."""
@@ -161,88 +169,124 @@ class Steps:
         most, few = (self, other) if len(self.value) > len(other.value) else (other, self)
         at = np.searchsorted(most.bounds, few.bounds)
         new = most.bounds[np.minimum(at, len(most.bounds) - 1)] != few.bounds
-        at, value = at[new], np.append(most.value, most.value.dtype.type(NONE))
-        bounds = np.insert(most.bounds, at, few.bounds[new])
-        many = np.insert(value, at, value[at - 1])[:-1]
-        place = np.searchsorted(bounds, few.bounds)
-        rest = np.repeat(few.padded().value, np.diff(place, prepend=0, append=len(bounds)))[:-1]
-        mine, theirs = (many, rest) if most is self else (rest, many)
-        return Steps(bounds, np.where(mine != NONE, mine, theirs))
+        many = most.cut(at[new], few.bounds[new]) if new.any() else most
+        place = np.searchsorted(many.bounds, few.bounds)
+        rest = np.repeat(few.padded().value, np.diff(place, prepend=0, append=len(many.bounds)))[:-1]
+        mine, theirs = (many.value, rest) if most is self else (rest, many.value)
+        return Steps(many.bounds, np.where(mine != NONE, mine, theirs))
 
+    def cut(self, at: Ints, instants: Ints) -> Steps:
+        """The same function with more bounds, given with the index of the bound that each comes before."""
+        value = _or_none(self.value)
+        return Steps(np.insert(self.bounds, at, instants), np.insert(value, at, value[at - 1])[:-1])
+
+
+NOTHING = Steps(np.zeros(0, np.int64), np.zeros(0, np.int16))  # -1 at all times
 
 _BLOCK = 1 << 15  # events that are swept at once: what a sweep needs of them stays in a processor's own cache
 
 
-def innermost(start: Ints, end: Ints) -> Steps:
+def innermost(start: Ints, end: Ints, rows: Ints | None = None, value: Ints | None = None) -> Steps:
     """Which event is innermost at each instant: the open one that began last (ties: ends first; then the later row).
 
+    Args:
+        start: of events, shape (events,), ns.
+        end: of the same.
+        rows: those that count; all by default.
+        value: what to say of each event instead of its row, shape (events,).
+
     Returns:
-        Steps whose value is the event's index, -1 where none is open.
+        Steps of rows or values, -1 where none is open; neighbours alike are one stretch.
     """
-    bounds, values, until = [], [], 0
-    for rows, _, low, high in _blocks(start, end):
-        time, state = _sweep(start[rows], end[rows])
-        until = int(time[-1]) if high is None else high
-        inside = slice(np.searchsorted(time, low, side="right") - 1, np.searchsorted(time, until))
-        instants, known = time[inside], np.append(rows, NONE)[state[inside]]
-        new = np.append(instants[1:] > instants[:-1], True)
-        new[0] &= not values or known[0] != values[-1][-1]
+    bounds: list[Ints] = []
+    values: list[Ints] = []
+    low = last = NONE
+    for block, _, high in _blocks(start, end, rows):
+        time, state = _sweep(start[block], end[block])
+        low = low if values else time[0]
+        until = time[-1] if high is None else high
+        inside = slice(np.searchsorted(time, low, side="right"), np.searchsorted(time, until))
+        instants = np.append(low, time[inside])
+        before = state[inside.start - 1 : inside.start] if inside.start else [NONE]
+        shown = _or_none(block if value is None else value[block])
+        known = shown[np.concatenate([before, state[inside]], dtype=np.int32)]
+        wide = np.append(instants[1:] > instants[:-1], True)
+        instants, known = instants[wide], known[wide]
+        new = np.append(not values or known[0] != last, known[1:] != known[:-1])
         bounds.append(instants[new])
         values.append(known[new])
-    if not values:
-        return Steps(np.zeros(0, np.int64), np.zeros(0, np.int32))
-    return Steps(np.concatenate([*bounds, [until]]), np.concatenate(values))
+        low, last = until, known[-1]
+    return Steps(np.append(np.concatenate(bounds), low), np.concatenate(values)) if values else NOTHING
 
 
-def parents(start: Ints, end: Ints) -> Ints:
-    """Index of the innermost other event that each event lies in, -1 for none.
+def last_to_end(start: Ints, end: Ints, value: Ints) -> Steps:
+    """Value of the open event that ends last at each instant (ties: the later row), -1 where none is open."""
+    if not len(start):
+        return NOTHING
+    by_end, by_start = np.argsort(end, kind="stable"), np.argsort(start, kind="stable")
+    rank = np.empty(len(end), np.int64)
+    rank[by_end] = np.arange(len(end))
+    longest = by_end[np.maximum.accumulate(rank[by_start])]  # of all that have begun: if it is over, all are
+    bounds = edges(start, *(any_open := union(start, end)))
+    begun = np.searchsorted(start[by_start], bounds[:-1], side="right") - 1
+    return Steps(bounds, np.where(at(any_open, bounds[:-1]) != NONE, value[longest[begun]], NONE))
+
+
+def parents(start: Ints, end: Ints, rows: Ints | None = None) -> Ints:
+    """The innermost other event that each event lies in, -1 for none; shape (events,).
 
     An event that outlives the one it began in is not its child; an empty event has no parent.
+
+    Args:
+        start: of events, shape (events,), ns.
+        end: of the same.
+        rows: those that count; all by default.
     """
     out = np.full(len(start), NONE)
-    for rows, carried, _, _ in _blocks(start, end):
-        s, e = start[rows], end[rows]
+    for block, carried, _ in _blocks(start, end, rows):
+        s, e = start[block], end[block]
         above = _nested_sweep(s, e)[2]
         if (e > e[above])[above != NONE].any():
             above = _stacked_parents(s, e)
-        out[rows[carried:]] = np.append(rows, NONE)[above[carried:]]
+        out[block[carried:]] = _or_none(block)[above[carried:]]
     return out
 
 
-def _blocks(start: Ints, end: Ints) -> Iterator[tuple[Ints, int, int, int | None]]:
-    """Some events at a time, in order of their begin.
+def _or_none(values: Ints) -> Ints:
+    """Values to be looked up by an index that may be -1."""
+    return np.append(values, values.dtype.type(NONE))
+
+
+def _blocks(start: Ints, end: Ints, rows: Ints | None) -> Iterator[tuple[Ints, int, int | None]]:
+    """Some events at a time, in order of their begin; empty ones are left out.
 
     Yields:
-        rows, outer events first; how many of them began in an earlier block and are open still; the instants at which
-        this block and the next one begin. Of earlier events those are left out that will never be innermost again.
+        rows, outer events first; how many of them began in an earlier block and are open still; the instant at which
+        the next block begins. Of earlier events those are left out that will never be innermost again.
     """
-    order = _outer_first(start, end)
-    carried, begin = order[:0], 0
-    while begin < len(order):
+    rows = np.arange(len(start)) if rows is None else rows
+    rows = rows[end[rows] > start[rows]]
+    if (start[rows[1:]] < start[rows[:-1]]).any():
+        rows = rows[np.argsort(start[rows], kind="stable")]
+    carried, begin = rows[:0], 0
+    while begin < len(rows):
         finish = begin + max(_BLOCK, 2 * len(carried))
-        rows = np.concatenate([carried, order[begin:finish]]).astype(np.int32)
-        last = finish >= len(order)
-        high = None if last else int(start[order[finish]])
-        yield rows, len(carried), int(start[order[begin]]), high
-        if high is not None:
-            carried = rows[end[rows] > high]
-            reach = np.maximum.accumulate(end[carried][::-1])[::-1]
-            carried = carried[np.append(reach[:-1] > reach[1:], True)] if len(carried) else carried
+        while finish < len(rows) and start[rows[finish]] == start[rows[finish - 1]]:
+            finish += 1
+        block = np.concatenate([carried, _outer_first(start, end, rows[begin:finish])])
+        high = int(start[rows[finish]]) if finish < len(rows) else None
+        yield block, len(carried), high
+        carried = block[end[block] > (high or 0)]
+        reach = np.maximum.accumulate(end[carried][::-1])[::-1]
+        carried = carried[np.append(reach[:-1] > reach[1:], True)[: len(carried)]]
         begin = finish
 
 
-def _outer_first(start: Ints, end: Ints) -> Ints:
-    """Events that are not empty, by begin; of those that begin together, the one that ends last is outermost."""
-    solid = np.flatnonzero(end > start)
-    begins = start[solid]
-    if (begins[1:] < begins[:-1]).any():
-        solid = solid[np.argsort(begins, kind="stable")]
-        begins = start[solid]
-    same = begins[1:] == begins[:-1]
-    if (end[solid[1:][same]] > end[solid[:-1][same]]).any():
-        tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
-        solid[tied] = solid[tied[np.lexsort((-end[solid[tied]], begins[tied]))]]
-    return solid
+def _outer_first(start: Ints, end: Ints, rows: Ints) -> Ints:
+    """Events by begin; of those that begin together, the one that ends last comes first."""
+    s, e = start[rows], end[rows]
+    ties = s[1:] == s[:-1]
+    return rows[np.lexsort((-e, s))] if (ties & (e[1:] > e[:-1])).any() else rows
 
 
 _PASSES = 6  # real traces untangle in one or two; a knot takes the loop
@@ -259,13 +303,13 @@ def _sweep(start: Ints, end: Ints) -> tuple[Ints, Ints]:
         time, state, above = _nested_sweep(start, end)
         tangled = np.flatnonzero((end > end[above]) & (above != NONE))
         if not len(tangled):
-            return time, np.append(rows, NONE)[state]
+            return time, _or_none(rows)[state]
         np.minimum.at(end, above[tangled], start[tangled])
         rows, start, end = (column[end > start] for column in (rows, start, end))
     end = _untangled(start, end)
     rows, start, end = (column[end > start] for column in (rows, start, end))
     time, state, _ = _nested_sweep(start, end)
-    return time, np.append(rows, NONE)[state]
+    return time, _or_none(rows)[state]
 
 
 def _nested_sweep(start: Ints, end: Ints) -> tuple[Ints, Ints, Ints]:

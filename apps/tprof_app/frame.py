@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import streamlit as st
 
 from tprof.errors import TprofError, UsageError
+from tprof.present.colours import of_part
 from tprof_app import picker, state
 from tprof_app.recording import opened
 from tprof_app.sources import chosen, without_folder
@@ -47,13 +48,23 @@ def show(served: Served, first: str = "Overview") -> None:
         served: what may be opened.
         first: title of the page that an address without a page shows.
     """
-    st.set_page_config(page_title="tprof", page_icon=":material/timer:", layout="wide")
+    st.set_page_config(page_title="tprof", page_icon=_icon(), layout="wide")
     st.html(_STYLE)
     pages: dict[str, StreamlitPage] = {}
     for title, module, icon in PAGES:
         draw = partial(_page, title, module, served, pages)
         pages[title] = st.Page(draw, title=title, icon=f":material/{icon}:", url_path=module, default=title == first)
     st.navigation(list(pages.values())).run()
+
+
+def _icon() -> str:
+    """Bars of a timeline as SVG: an icon by name would be fetched from another host."""
+    bars = (("compile", 28), ("autotune", 20), ("busy.work", 12))
+    drawn = (
+        f'<rect x="2" y="{3 + 9 * i}" width="{width}" height="7" fill="{of_part(part)}"/>'
+        for i, (part, width) in enumerate(bars)
+    )
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">{"".join(drawn)}</svg>'
 
 
 def _page(title: str, module: str, served: Served, pages: Mapping[str, StreamlitPage]) -> None:

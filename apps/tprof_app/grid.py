@@ -40,20 +40,24 @@ def _column(column: Column, values: list[Any], *, or_load: bool) -> tuple[pa.Arr
     key, heading = column.key, column.heading
     if (scales := _SCALES.get(key.rpartition("_")[2])) is not None and key not in EDGES:
         return _scaled(values, heading, scales)
-    if key == "change_share":  # which may be below zero and above one
-        return pa.array(values, pa.float64()), st.column_config.NumberColumn(f"{heading}, %", format="percent")
-    if key.endswith("_share"):
-        part = st.column_config.ProgressColumn(f"{heading}, %", format="percent", min_value=0.0, max_value=1.0)
-        return pa.array(values, pa.float64()), part
-    if key.endswith("_ratio"):
-        return pa.array(values, pa.float64()), st.column_config.NumberColumn(f"{heading}, x", format="%.2f")
+    if key.endswith(("_share", "_ratio")):
+        return pa.array(values, pa.float64()), _part(key, heading)
     if key.endswith("_slice"):
         return pa.array(values), st.column_config.BarChartColumn(heading)
-    if column.numeric and all(v is None or isinstance(v, (int, float)) for v in values):
+    if column.numeric and key not in EDGES and all(v is None or isinstance(v, (int, float)) for v in values):
         return pa.array(values), st.column_config.NumberColumn(heading, format="localized")
     texts = [None if v is None else json.dumps(v) if isinstance(v, (dict, list)) else v for v in values]
     written = [None if v is None else cell(key, v, or_load=or_load) for v in texts]
     return pa.array(written, pa.string()), st.column_config.TextColumn(heading, help=MEANING.get(key))
+
+
+def _part(key: str, heading: str) -> Any:
+    """A share, which is a part of one unless it is a change; or how many times."""
+    if key.endswith("_ratio"):
+        return st.column_config.NumberColumn(f"{heading}, x", format="%.2f")
+    if key == "change_share":
+        return st.column_config.NumberColumn(f"{heading}, %", format="percent")
+    return st.column_config.ProgressColumn(f"{heading}, %", format="percent", min_value=0.0, max_value=1.0)
 
 
 def _scaled(values: list[Any], heading: str, scales: Sequence[tuple[int, str]]) -> tuple[pa.Array, Any]:

@@ -40,7 +40,7 @@ class Recording:
     paths: tuple[str, ...]
     lock: RLock = field(default_factory=RLock)
     _trace: Trace | None = None
-    _answers: OrderedDict[tuple[str, Options], tprof.Result] = field(default_factory=OrderedDict)
+    _answers: OrderedDict[tuple[str, str], tprof.Result] = field(default_factory=OrderedDict)
 
     @property
     def ready(self) -> bool:
@@ -86,10 +86,12 @@ class Recording:
 
     def ask(self, verb: str, options: Options | None = None) -> tprof.Result:
         """A method of the trace by its name (`summary`, `idle`, `cold` …); the same question is answered once."""
-        key = verb, options or Options()
+        options = options or Options()
+        key = verb, repr(options)  # buckets have no hash
         with self.lock:
             if key not in self._answers:
-                self._answers[key] = getattr(self.trace, verb)(key[1])
+                with st.spinner(f"Working out: {verb}", show_time=True):
+                    self._answers[key] = getattr(self.trace, verb)(options)
             self._answers.move_to_end(key)
             while len(self._answers) > _ANSWERS:
                 self._answers.popitem(last=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -57,9 +58,8 @@ class Served:
 
     def listed(self, relative: str) -> tuple[list[str], list[str]]:
         """Names of the folders, and of the recordings, in a folder below the root; neither links nor hidden ones."""
-        paths = [p for p in sorted(self.below(relative).iterdir()) if not p.is_symlink() and not p.name.startswith(".")]
-        recordings = [p.name for p in paths if is_run(p) or (p.is_file() and is_trace(p))]
-        return [p.name for p in paths if p.is_dir() and p.name not in recordings], recordings
+        path = self.below(relative)
+        return _listed(path, path.stat().st_mtime_ns)
 
     def checked(self, path: Path) -> Path:
         """A path that a user chose, if it may be read.
@@ -75,6 +75,14 @@ class Served:
             problem = "is an Nsight Systems report, and reading it runs nsys; export it (nsys export --type sqlite)"
             raise SourceError(path.name, f"{problem}, or start the app with --allow-nsys-rep")
         return path
+
+
+@lru_cache(maxsize=64)
+def _listed(folder: Path, _changed_ns: int) -> tuple[list[str], list[str]]:
+    """Every page asks, and a look into each file takes a while: asked once until the folder changes."""
+    paths = [p for p in sorted(folder.iterdir()) if not p.is_symlink() and not p.name.startswith(".")]
+    recordings = [p.name for p in paths if is_run(p) or (p.is_file() and is_trace(p))]
+    return [p.name for p in paths if p.is_dir() and p.name not in recordings], recordings
 
 
 def bounded(path: Path, most: int = INFLATED_BYTES) -> None:

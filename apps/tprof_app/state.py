@@ -38,7 +38,12 @@ def params() -> Params:
 
 
 def changed(changes: Mapping[str, str | Sequence[str] | None]) -> Params:
-    """The parameters after some changes; an empty value takes one away."""
+    """The parameters after some changes; an empty value takes one away.
+
+    Another window has another way to it, and nothing is picked in it, unless the changes say so.
+    """
+    if "window" in changes:
+        changes = {"crumb": None, "pick": None, **changes}
     lists = {name: [value] if isinstance(value, str) else list(value or ()) for name, value in changes.items()}
     return {name: values for name, values in (params() | lists).items() if any(values)}
 

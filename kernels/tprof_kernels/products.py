@@ -14,8 +14,8 @@ _WIDEN = tl.constexpr(INTERPRETED)
 def dot(a, b, acc, PRECISION: tl.constexpr = "ieee"):
     """The sum acc + a b in float32.
 
-    Tensor cores round float32 values to TF32 (`tf32`), or multiply their parts (`tf32x3`: 21 bits of 24). Exact products
-    (`ieee`) run without tensor cores, and take registers and long to compile.
+    Tensor cores round float32 values to TF32 (`tf32`), or multiply their parts (`tf32x3`: 21 bits of 24). Exact
+    products (`ieee`) run without tensor cores, and take registers and long to compile.
     """
     if _WIDEN:  # Triton's interpreter (up to 3.9) multiplies the bit patterns of bfloat16
         a, b = a.to(tl.float32), b.to(tl.float32)

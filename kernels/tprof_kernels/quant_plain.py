@@ -36,7 +36,12 @@ def prologue(x: torch.Tensor, other: torch.Tensor | None, name: str, eps: float)
 
 
 def quantize(x: torch.Tensor, dtype: torch.dtype, columns: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Values of 8 bits, and scales, of wide values, as the operator gives them."""
+    """Values of 8 bits, and scales, of wide values, as the operator gives them.
+
+    In float32 also where x is wider: bfloat16 over its largest often lies halfway between two values of 8 bits, and
+    which of them is nearest is defined by the operator's own arithmetic.
+    """
+    x = x.float()
     shape = scale_shape(x, columns)
     if not x.numel():
         return x.to(dtype), x.new_full(shape, SMALLEST_SCALE)

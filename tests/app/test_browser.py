@@ -1,15 +1,21 @@
-"""The page in Debian's Chromium: it shows a sample's figures, fails nowhere and asks no other host for anything."""
+"""The app in Debian's Chromium: every page, zoom, filter, links, both themes. Pictures go to `.screenshots`.
+
+`TPROF_SCREENSHOTS=docs/images` makes those anew that lie there: the ones of docs/app.md.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.error import URLError
+from urllib.parse import parse_qs, urlsplit
 from urllib.request import urlopen
 
 import pytest
@@ -19,12 +25,18 @@ from tprof.present import units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytest.importorskip("streamlit", reason="the extra `app` is not installed")
 CHROMIUM = shutil.which("chromium")
 pytestmark = [pytest.mark.browser, pytest.mark.skipif(not CHROMIUM, reason="there is no chromium on this machine")]
+PAGES = ("", "cold", "timeline", "shapes", "idle", "kernels", "requests", "compare", "data")
+SAMPLE = "h200-torch.json.gz"
+# Streamlit looks for its own service below the page's path first; it is above it.
+PROBED = re.compile(r"/_stcore/(health|host-config)$")
+SETTLED = """() =>
+    document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
+    && !document.querySelector('[data-testid=stSkeleton]') && document.querySelector('[data-testid=stHeading]')"""
 
 
 def _free_port() -> int:
@@ -48,12 +60,13 @@ def _wait(url: str, server: subprocess.Popen[bytes]) -> None:
 def app(root: Path, sample_traces: Path) -> Iterator[str]:
     port = _free_port()
     paths = os.pathsep.join([str(root), str(root / "apps")])
+    sources = [str((sample_traces / name).relative_to(root)) for name in (SAMPLE, "h200-nsight.sqlite.gz")]
     command = [
         sys.executable, "-m", "streamlit", "run", str(root / "apps/tprof_app/main.py"), "--server.headless", "true",
-        "--server.address", "127.0.0.1", "--server.port", str(port), "--", str(sample_traces / "h200-torch.json.gz"),
+        "--server.address", "127.0.0.1", "--server.port", str(port), "--", *sources,
     ]  # fmt: skip
     with subprocess.Popen(
-        command, env={**os.environ, "PYTHONPATH": paths}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command, cwd=root, env={**os.environ, "PYTHONPATH": paths}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as server:
         try:
             _wait(f"http://127.0.0.1:{port}", server)
@@ -62,24 +75,168 @@ def app(root: Path, sample_traces: Path) -> Iterator[str]:
             server.terminate()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_sample_opens(app: str, sample_traces: Path, scheme: str) -> None:
-    first = tprof.load(sample_traces / "h200-torch.json.gz").summary().to_dict()["requests"][0]
-    failures: list[str] = []
-    asked: set[str] = set()
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[object]:
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
         )
-        page = browser.new_page(viewport={"width": 1280, "height": 1600}, color_scheme=scheme)
-        page.on("pageerror", lambda error: failures.append(str(error)))
-        page.on("request", lambda request: asked.add(request.url))
-        page.goto(app)
-        page.get_by_text("What was read.").wait_for(timeout=60_000)
-        page.locator(".js-plotly-plot .bars").first.wait_for(timeout=60_000)
-        assert page.locator("[data-testid=stMetricValue]").first.inner_text() == units.duration(first["wall_ns"])
-        assert page.locator(".js-plotly-plot").count() == 3
-        assert page.locator("[data-testid=stException], [data-testid=stAlertContentError]").count() == 0
+        yield browser
         browser.close()
-    assert not failures
-    assert {url for url in asked if not url.startswith((app, "data:", "blob:"))} == set()
+
+
+class Session:
+    """A fresh session of a browser that notes what goes wrong."""
+
+    def __init__(self, browser, url: str, scheme: str) -> None:
+        self.url, self.scheme, self.failures, self.asked = url, scheme, [], set()
+        self.page = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme).new_page()
+        self.page.on("pageerror", lambda error: self.failures.append(str(error)))
+        self.page.on("console", self._said)
+        self.page.on("request", lambda request: self.asked.add(request.url))
+
+    def _said(self, message) -> None:
+        if message.type == "error" and not PROBED.search(message.location["url"]):
+            self.failures.append(message.text)
+
+    def open(self, path: str, **parameters: str) -> None:
+        query = "&".join(f"{key}={value}" for key, value in {"source": SAMPLE, **parameters}.items())
+        self.page.goto(f"{self.url}/{path}?{query}")
+        self.settle()
+
+    def settle(self) -> None:
+        self.page.wait_for_timeout(800)  # until the server has begun to answer
+        self.page.wait_for_function(SETTLED, timeout=60_000)
+        self.page.wait_for_timeout(800)
+
+    def check(self) -> None:
+        """Nothing failed, no chart is empty, nobody else was asked for anything."""
+        assert not self.failures
+        assert self.page.locator("[data-testid=stException], [data-testid=stAlertContentError]").count() == 0
+        plots = self.page.locator(".js-plotly-plot")
+        drawn = ".point, .points path, .imagelayer image, .hm image, .trace path"
+        empty = f"plot => plot.querySelectorAll('{drawn}').length === 0"
+        assert [i for i in range(plots.count()) if plots.nth(i).evaluate(empty)] == []
+        assert {url for url in self.asked if not url.startswith((self.url, "data:", "blob:"))} == set()
+
+    def shoot(self, name: str) -> None:
+        named = os.environ.get("TPROF_SCREENSHOTS")
+        path = Path(named or ".screenshots") / f"{name}-{self.scheme}.png"
+        if named and not path.exists():
+            return
+        path.parent.mkdir(exist_ok=True)
+        inner = self.page.locator("[data-testid=stMainBlockContainer]")
+        height = min(int(inner.evaluate("block => block.scrollHeight")) + 20, 3000)
+        self.page.set_viewport_size({"width": 1280, "height": max(height, 700)})
+        self.page.wait_for_timeout(800)
+        self.page.screenshot(path=path)
+        self.page.set_viewport_size({"width": 1280, "height": 900})
+
+    def window(self) -> list[int]:
+        """The window in the address."""
+        said = parse_qs(urlsplit(self.page.url).query).get("window", [""])[0]
+        return [int(part) for part in said.split(":")] if said else []
+
+    def drag(self, begin: float, end: float) -> None:
+        """Mark a part of the timeline, given as fractions of its width."""
+        self.page.wait_for_timeout(300)
+        box = self.page.locator(".js-plotly-plot .nsewdrag").first.bounding_box()
+        y = box["y"] + box["height"] / 2
+        self.page.mouse.move(box["x"] + begin * box["width"], y)
+        self.page.mouse.down()
+        self.page.mouse.move(box["x"] + end * box["width"], y, steps=8)
+        self.page.mouse.up()
+        self.settle()
+
+    def bars(self) -> list[object]:
+        """Kinds of bars of the first chart, with what a click on each would pick."""
+        of = "plot => plot.data.filter(d => d.type === 'bar').map(d => [d.name, JSON.stringify(d.customdata)])"
+        return self.page.locator(".js-plotly-plot").first.evaluate(of)
+
+    def axis(self) -> list[float]:
+        return self.page.locator(".js-plotly-plot").first.evaluate("plot => plot.layout.xaxis.range.map(Number)")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page(app, chromium, scheme) -> None:
+    session = Session(chromium, app, scheme)
+    for path in PAGES:
+        session.open(path)
+        session.check()
+        session.shoot(path or "overview")
+    dark = session.page.evaluate("() => getComputedStyle(document.querySelector('.stApp')).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", dark)[:3])) < 300) == (scheme == "dark")
+
+
+def test_the_first_page_says_what_the_library_says(app, chromium, sample_traces) -> None:
+    first = tprof.load(sample_traces / SAMPLE).summary().to_dict()["requests"][0]
+    session = Session(chromium, app, "light")
+    session.open("")
+    session.page.locator("[data-testid=stMetricValue]").first.wait_for(timeout=20_000)
+    assert session.page.locator("[data-testid=stMetricValue]").first.inner_text() == units.duration(first["wall_ns"])
+
+
+def test_zoom_twice_filter_and_come_back(app, chromium) -> None:
+    session = Session(chromium, app, "light")
+    session.open("timeline")
+    whole = session.axis()
+    session.drag(0.3, 0.6)
+    first = session.window()
+    session.drag(0.4, 0.6)
+    second = session.window()
+    assert first[0] < second[0] < second[1] < first[1]
+    assert (second[1] - second[0]) / (first[1] - first[0]) == pytest.approx(0.2, abs=0.03)
+    assert session.axis()[1] - session.axis()[0] == pytest.approx((second[1] - second[0]) / 1e6, rel=0.01)
+    session.page.get_by_text("Filters", exact=True).click()
+    session.page.get_by_role("textbox", name="Kernel").fill("*Fill*")
+    session.page.get_by_role("textbox", name="Kernel").press("Enter")
+    session.settle()
+    assert parse_qs(urlsplit(session.page.url).query)["kernel"] == ["*Fill*"]
+    session.shoot("timeline-zoomed")
+    session.check()
+
+    other = Session(chromium, app, "light")
+    other.page.goto(session.page.url)
+    other.settle()
+    assert other.axis() == session.axis()
+    assert other.bars() == session.bars() != []
+    other.check()
+
+    session.page.get_by_role("button", name="All", exact=False).first.click()
+    session.settle()
+    assert session.window() == []
+    assert session.axis() == whole
+
+
+def test_a_click_on_a_bar_explains_it(app, chromium) -> None:
+    session = Session(chromium, app, "light")
+    session.open("timeline", lanes="ranges")
+    session.page.get_by_text("Click for details").click()
+    session.settle()
+    box = session.page.locator(".js-plotly-plot .nsewdrag").first.bounding_box()
+    session.page.mouse.click(box["x"] + 0.1 * box["width"], box["y"] + 0.25 * box["height"])
+    session.settle()
+    assert parse_qs(urlsplit(session.page.url).query)["pick"][0].startswith("ranges.")
+    assert session.page.get_by_role("heading", name="Details").count() == 1
+    session.shoot("timeline-details")
+    session.check()
+
+
+def test_a_finding_leads_to_its_window(app, chromium) -> None:
+    session = Session(chromium, app, "light")
+    session.open("")
+    session.page.get_by_text("Show in the timeline").first.click()
+    session.settle()
+    assert urlsplit(session.page.url).path == "/timeline"
+    assert len(session.window()) == 2
+    session.check()
+
+
+def test_pages_keep_the_view(app, chromium) -> None:
+    session = Session(chromium, app, "light")
+    session.open("timeline", window="7s:8s")
+    session.page.get_by_role("link", name="Idle").click()
+    session.settle()
+    told = parse_qs(urlsplit(session.page.url).query)
+    assert (told["source"], told["window"]) == ([SAMPLE], ["7s:8s"])
+    session.check()

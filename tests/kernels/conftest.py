@@ -1,7 +1,8 @@
 """How the kernels' tests run: on a GPU for real, without one through Triton's interpreter, and then on their own.
 
 `pytest tests/kernels` sets TRITON_INTERPRET before anything is imported (tests/conftest.py). Triton reads it once, so
-in a run of the whole suite, whose recorder needs the real Triton, these tests are skipped.
+in a run of the whole suite, whose recorder needs the real Triton, these tests are skipped. So is test_compiles.py,
+which takes minutes, unless it is named. `make test` runs all.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def pytest_collection_modifyitems(config, items) -> None:
     items[:] = [item for item in items if item not in others]
     for item in ours:
         item.add_marker(pytest.mark.filterwarnings("ignore::RuntimeWarning"))  # the interpreter's numpy: masked lanes
-        if why := _why_not(item.path.name):
+        if why := _why_not(item.path.name, named=any(item.path.name in arg for arg in config.args)):
             item.add_marker(pytest.mark.skip(why))
 
 
@@ -48,13 +49,15 @@ def _shard(config) -> tuple[int, int]:
     return shard, shards
 
 
-def _why_not(file: str) -> str:
+def _why_not(file: str, *, named: bool) -> str:
     """Why a file's tests cannot run in this process."""
     import torch
 
     interpreted, gpu = os.environ.get("TRITON_INTERPRET") == "1", torch.cuda.is_available()
     if file in REAL and gpu:  # what the stub driver loaded would stay in Triton's caches, and be launched for real
         return "pretends to have a GPU: tests/gpu/test_kernels.py has the real one"
+    if file in REAL and interpreted:
+        return "needs the real Triton: run it without TRITON_INTERPRET"
     if file in REAL:
-        return "needs the real Triton: run it without TRITON_INTERPRET" if interpreted else ""
+        return "takes minutes: name it to run it" if file == "test_compiles.py" and not named else ""
     return "" if interpreted or gpu else "no GPU: run `pytest tests/kernels` on its own"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from record.conftest import _quiet, cold_cache, python, shared_cache  # noqa: F401 - the same fixtures here
+from record.conftest import _quiet, python, shared_cache  # noqa: F401 - the same fixtures here
 from support.skips import ABSENT
 
-ROOT = Path(__file__).resolve().parents[2]
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture(scope="session")

@@ -78,6 +78,13 @@ def test_tuning_after_ready_is_reported_by_its_key(kernels, recorded):
     assert (found.what, found.kernel, found.key) == ("tuning", "pick", "n=2048")
 
 
+def test_what_a_search_compiles_is_not_reported_besides(kernels):
+    tprof.ready()
+    with tprof.guard("count") as watch:
+        _tune(kernels.tuned((128, 0, 4), (256, 0, 4)), 1024)
+    assert watch.counts == {("tuning", "pick"): 1}
+
+
 def test_raise_refuses_the_work_each_time_and_leaves_nothing_open(kernels, recorded):
     tuner = kernels.tuned((128, 0, 4), (256, 0, 4))
     with tprof.guard("raise") as watch:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from support.rundir import only
 from support.skips import needs_triton
 
+from tprof.prepare.plan import Limits, make
 from tprof.prepare.warmup import warmup
 
 pytestmark = needs_triton
@@ -30,8 +30,9 @@ def plan_path(plan, tmp_path):
 
 
 @pytest.fixture
-def service(cold_cache):
-    """A service as in a new process: nothing in memory or on disk; on the stub driver."""
+def service(shared_cache, monkeypatch):
+    """A service as in a new process: nothing in memory; on the stub driver."""
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(shared_cache))
     from support import warm_demo
 
     from tprof.testing.stub import stub_driver
@@ -70,6 +71,9 @@ def test_a_new_process_compiles_and_tunes_nothing_after_ready(python, plan_path,
     assert len(process.launches) == 18  # three kernels per request, and no repetition of a benchmark
     assert all(launch["span"] == 0 for launch in process.launches)
     assert [s["name"] for s in process.kind("range")] == ["tprof.warmup"]
+    again = make([tmp_path / "warm"], Limits())
+    assert sum(len(k.specializations) for k in again.kernels) == 6
+    assert again.left_out == {"prepared": 1}
 
 
 def test_a_second_process_takes_everything_from_disk(python, plan_path, tmp_path):
@@ -88,8 +92,9 @@ def test_the_plan_is_applied_at_ready_where_the_environment_names_it(python, pla
 
 
 def test_warming_imports_no_table_library(python):
-    code = "import sys, tprof; tprof.warmup; tprof.ready; print(sorted({'numpy', 'pandas', 'pyarrow', 'torch', 'triton'} & set(sys.modules)))"
-    assert python(code).stdout.strip() == "[]"
+    heavy = {"numpy", "pandas", "pyarrow", "torch", "triton"}
+    code = f"import sys, tprof; tprof.warmup; tprof.ready; print({heavy} & set(sys.modules))"
+    assert python(code).stdout.strip() == "set()"
 
 
 # ---- in this process
@@ -219,6 +224,18 @@ def test_a_file_that_is_no_plan_does_not_stop_the_service(service, tmp_path, cap
     assert "cannot be read" in warmup(tmp_path / "absent.json").items[0].why
 
 
+def test_a_progress_bar_that_fails(service, plan):
+    assert warmup(plan, progress=lambda *_: 1 / 0).complete
+
+
+def test_no_driver_and_no_compiler(python, plan_path):
+    code = "import sys, tprof; print(tprof.warmup(sys.argv[1]).items[0].why)"
+    assert "cannot be used here" in python(code, plan_path, CUDA_VISIBLE_DEVICES="").stdout
+    assert "TRITON_INTERPRET=1" in python(code, plan_path, TRITON_INTERPRET="1").stdout
+    gone = "import sys; sys.modules['triton'] = None\n" + code
+    assert "cannot be used here" in python(gone, plan_path).stdout
+
+
 def test_a_load_that_fails(service, plan):
     service.driver.fail_load = lambda name: name == "scale"
     report = warmup(plan)
@@ -238,12 +255,13 @@ def test_a_cache_folder_that_cannot_be_written(service, plan, tmp_path, monkeypa
     assert len(report.of("done", "search")) == 3
 
 
-def test_a_full_disk(service, plan, monkeypatch):
+def test_a_full_disk(service, plan, tmp_path, monkeypatch):
     from triton.runtime.cache import FileCacheManager
 
     def put(*_: object, **__: object) -> str:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     with monkeypatch.context() as patch:
         patch.setattr(FileCacheManager, "put", put)
         report = warmup(plan)
@@ -257,9 +275,7 @@ def test_a_hook_of_the_program_that_declines(service, plan, monkeypatch):
     place = triton.knobs.runtime if hasattr(triton, "knobs") else triton.runtime.jit.JITFunction
     name = "jit_cache_hook" if hasattr(triton, "knobs") else "cache_hook"
     monkeypatch.setattr(place, name, lambda **_: True)
-    assert {item.why for item in warmup(plan).of("failed")} == {
-        "TprofError: a compile hook of the program declined it"
-    }
+    assert {item.why for item in warmup(plan).of("failed")} == {"TprofError: a compile hook of the program declined it"}
 
 
 def test_two_processes_that_warm_the_same_cache(python, plan_path, tmp_path):
@@ -284,15 +300,3 @@ def test_a_kill_in_the_middle_leaves_a_cache_that_serves(python, plan_path, tmp_
     assert done["report"]["complete"]
     assert after_ready(tmp_path / "after") == []
     assert any(s["attrs"]["cache_hit"] for s in only(tmp_path / "after").kind("jit"))
-
-
-def test_a_truncated_cache_entry_is_compiled_again(python, plan_path, tmp_path):
-    """A group file that a crash of the machine cut is no kernel, and is replaced."""
-    folder = tmp_path / "triton"
-    told(python(START, "-", plan_path, TRITON_CACHE_DIR=str(folder)))
-    for group in folder.glob("*/__grp__*"):
-        group.write_bytes(group.read_bytes()[:20])
-    told(python(START, tmp_path / "after", plan_path, TRITON_CACHE_DIR=str(folder)))
-    assert [s["attrs"]["cache_hit"] for s in only(tmp_path / "after").kind("jit")] == [False] * 6
-    assert after_ready(tmp_path / "after") == []
-    shutil.rmtree(folder)

@@ -77,7 +77,7 @@ def test_places_that_hold_no_file(tmp_path: Path) -> None:
         (tmp_path / "none", "does not exist"),
         (folder, "is a directory"),
         (pipe, "no regular file"),
-        (parquet, "export to Parquet"),
+        (parquet, "no export of Nsight Systems"),
         (tmp_path / "pipe" / "below", "cannot be read"),
         (tmp_path / ("n" * 300), "cannot be read"),
     ):

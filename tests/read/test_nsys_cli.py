@@ -12,7 +12,8 @@ from tprof.read import nsys_cli
 if TYPE_CHECKING:
     from pathlib import Path
 
-WRITES = 'while [ "$1" != --output ]; do shift; done; echo data > "$2"'
+WRITES = 'shift 2; [ "$1" = sqlite ] || exit 1; while [ "$1" != --output ]; do shift; done; echo data > "$2"'
+WRITES_ARROW = 'shift 2; while [ "$1" != --output ]; do shift; done; mkdir "$2"; echo data > "$2"/StringIds.arrow'
 
 
 def _program(path: Path, body: str) -> Path:
@@ -42,6 +43,13 @@ def test_a_report_is_exported_beside_nothing_of_the_user(tmp_path: Path, report:
     assert exported.read_text() == "data\n"
     assert exported.name == "run 1.sqlite"
     assert tmp_path not in exported.parents
+    shutil.rmtree(exported.parent)
+
+
+def test_the_type_that_reads_fastest_comes_first(tmp_path: Path, report: Path, programs: list[Path]) -> None:
+    programs.append(_program(tmp_path / "nsys", WRITES_ARROW))
+    exported = nsys_cli.export_report(report)
+    assert exported.name == "run 1_arwdir"
     shutil.rmtree(exported.parent)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 import pytest
@@ -122,3 +123,15 @@ def test_the_recorders_own_notes_are_passed_on(tmp_path):
     w.lines.append({"type": "note", "code": "hook-disabled", "message": "the launch hook raised", "t_ns": 20_000})
     w.lines.append({"type": "close", "t_ns": 20_000, "wall_ns": WALL + 20_000, "lost": {"launches": 3, "records": 0}})
     assert codes_of(only(w.write(tmp_path / "run"))) == ["hook-disabled", "lost-records"]
+
+
+def test_gzipped_files_read_the_same(tmp_path):
+    plain = cold_request().write(tmp_path / "run")
+    before = only(plain)
+    for file in plain.glob("process-*"):
+        file.with_name(f"{file.name}.gz").write_bytes(gzip.compress(file.read_bytes()))
+        file.unlink()
+    after = only(plain)
+    assert after.host.equals(before.host)
+    assert after.compiles.equals(before.compiles)
+    assert after.sources.equals(before.sources)

@@ -107,7 +107,8 @@ def test_places(tmp_path: Path) -> None:
         (10, 0, None), (10, 11, "thread 11 (pt_main)"), (99, -2, "worker"),
     ]  # fmt: skip
     assert ints(trace.host, "thread").tolist() == [1, 1, 2, 0]
-    assert trace.processes.to_pylist()[0] == {"host": "node7", "pid": 10, "name": "python3", "rank": 3}
+    process = trace.processes.select(["host", "pid", "name", "rank"]).to_pylist()[0]
+    assert process == {"host": "node7", "pid": 10, "name": "python3", "rank": 3}
     assert ints(trace.device, "pid").tolist() == [10]
     assert [(r["ordinal"], r["pid"], r["name"]) for r in trace.devices.to_pylist()] == [(1, 10, "G1")]
     assert trace.meta["distributedInfo"] == {"rank": 3, "world_size": 8}

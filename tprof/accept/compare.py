@@ -7,6 +7,7 @@ import inspect
 import math
 import os
 import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -55,7 +56,8 @@ def compare(
         return
     found, exact = _gradients(got, mine, names, got[0].dtype), _gradients(want, theirs, names, got[0].dtype)
     for i, name in enumerate(names):
-        close(found[i], exact[i], GRADIENT * tolerance, f"gradient of {name}", lambda i=i: _torch(spec, mine, names)[i])
+        peer = partial(_torch, spec, mine, names, i)
+        close(found[i], exact[i], GRADIENT * tolerance, f"gradient of {name}", peer)
 
 
 def close_all(got: Sequence[Any], want: Sequence[Any], tolerance: float) -> None:
@@ -154,14 +156,16 @@ def _largest(values: torch.Tensor) -> Any:
     return values.abs().max() if values.numel() else 0.0
 
 
-def _torch(spec: KernelSpec, bound: inspect.BoundArguments, names: Sequence[str]) -> Any:
-    """Gradients that the fallback gives."""
+def _torch(spec: KernelSpec, bound: inspect.BoundArguments, names: Sequence[str], which: int) -> torch.Tensor:
+    """One of the gradients that the fallback gives."""
     bound = leaves(bound, names, lambda t: t.detach())
     outputs = as_tuple(spec.fallback(*bound.args, **bound.kwargs))
-    return _gradients(outputs, bound, names, outputs[0].dtype)
+    return _gradients(outputs, bound, names, outputs[0].dtype)[which]
 
 
-def _gradients(outputs: Sequence[Any], bound: inspect.BoundArguments, names: Sequence[str], dtype: torch.dtype) -> Any:
+def _gradients(
+    outputs: Sequence[Any], bound: inspect.BoundArguments, names: Sequence[str], dtype: torch.dtype
+) -> Sequence[torch.Tensor]:
     """Gradients of the named arguments, for random gradients of the outputs that this dtype can hold."""
     outputs = [output for output in outputs if output.requires_grad]
     random = [torch.randn(o.shape, generator=torch.Generator().manual_seed(i)) for i, o in enumerate(outputs)]

@@ -46,7 +46,11 @@ def process_of(trace: Trace) -> np.ndarray:
 
 def by_thread(thread: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """(thread, rows) for every thread that has rows, rows in their given order."""
-    order = np.argsort(thread, kind="stable")
+    if len(thread) and (thread == thread[0]).all():
+        yield int(thread[0]), np.arange(len(thread))
+        return
+    narrow = thread.astype(np.int16) if thread.max(initial=0) < 1 << 15 else thread  # which numpy sorts by radix
+    order = np.argsort(narrow, kind="stable")
     cuts = np.flatnonzero(np.diff(thread[order])) + 1
     for rows in np.split(order, cuts):
         if len(rows):

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tprof.align.calls import is_kind
+from tprof.align.calls import GRAPH, call_classes, is_kind
 from tprof.align.ranges import by_thread
 from tprof.events import Note
-from tprof.intervals import NONE
+from tprof.intervals import NONE, union
+from tprof.intervals import at as touching
 from tprof.model import Trace, codes, ints, labels, nullable
 
 if TYPE_CHECKING:
@@ -49,10 +50,11 @@ def _matched(trace: Trace, launches: np.ndarray) -> tuple[np.ndarray, int]:
     """Recorded launch of each host row that is its call (-1: none), and how many launches found none."""
     host = trace.host
     start, end, thread = (ints(host, c) for c in ("start_ns", "end_ns", "thread"))
-    launches = launches[(end[launches] > start[launches])]  # one that failed on the way put nothing on a device
+    # one that failed on the way, or that a graph captured, put nothing on a device
+    launches = launches[(end[launches] > start[launches]) & ~_captured(host, launches)]
     kernel = _first_kernel(trace)
     code, names = codes(host, "kernel")
-    calls = np.flatnonzero(kernel != "")
+    calls = np.flatnonzero((kernel != "") & (call_classes(host) != GRAPH))
     named = np.array([*names, ""], object)
     out, apart = np.full(host.num_rows, NONE), 0
     for on, at in by_thread(thread[launches]):
@@ -64,6 +66,19 @@ def _matched(trace: Trace, launches: np.ndarray) -> tuple[np.ndarray, int]:
                 continue
             out[theirs[np.argsort(start[theirs], kind="stable")]] = mine[np.argsort(start[mine], kind="stable")]
     return out, apart
+
+
+def _captured(host: pa.Table, rows: np.ndarray) -> np.ndarray:
+    """Whether each of the rows began within a recorded graph capture on its thread, shape (rows,) bool."""
+    start, end, thread = (ints(host, c) for c in ("start_ns", "end_ns", "thread"))
+    phase, phases = codes(host, "phase")
+    capture = np.isin(phase, [i for i, name in enumerate(phases) if name == "graph_capture"])
+    captures = np.flatnonzero(is_kind(host, "cold") & capture)
+    inside = np.zeros(len(rows), bool)
+    for on, at in by_thread(thread[rows]):
+        here = captures[thread[captures] == on]
+        inside[at] = touching(union(start[here], end[here]), start[rows[at]]) != NONE
+    return inside
 
 
 def _first_kernel(trace: Trace) -> np.ndarray:

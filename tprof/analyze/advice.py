@@ -71,7 +71,7 @@ def advise(attribution: Attribution, options: Options, job_ns: int | None = None
         job_ns: how long the whole job takes of which this is a recording; None: as long as the recording.
 
     Returns:
-        Tables `job` (what gains are weighed against, and the answer), `operators`, `chains` and `questions`, which a
+        Tables `answer`, `job` (what gains are weighed against), `operators`, `chains` and `questions`, which a
         profile cannot answer. A verdict is `write`, `fuse`, `do not`, `profile first` or `have` (it is compiled
         already); `of_warm_share` bounds the gain: what would be saved if the operator took no time.
     """
@@ -84,11 +84,17 @@ def advise(attribution: Attribution, options: Options, job_ns: int | None = None
     cold = _cold_by_kernel(attribution, options)
     groups = _by_operator(operator_rows(trace, rows))
     operators = [_operator(row, job, inside.get(row["operator"], 0), cold) for row in groups]
-    whole = {"answer": _answer(operators, chains, whole)} | whole
+    answer = _answer(operators, chains, whole)
     asked = [{"topic": topic, "question": question} for topic, question in QUESTIONS]
-    every = {"job": [whole], "operators": operators, "chains": chains, "questions": asked}
+    every = {
+        "answer": [{"answer": answer}],
+        "job": [whole],
+        "operators": operators,
+        "chains": chains,
+        "questions": asked,
+    }
     tables = every | {name: every[name][: options.top] for name in ("operators", "chains")}
-    return Result("advice", tables, {**tables, "job": whole}, trace.notes, source_rows(trace))
+    return Result("advise", tables, {**tables, "answer": answer, "job": whole}, trace.notes, source_rows(trace))
 
 
 def _job(attribution: Attribution, options: Options, rows: np.ndarray, job_ns: int | None) -> tuple[Row, Job]:
@@ -108,6 +114,7 @@ def _job(attribution: Attribution, options: Options, rows: np.ndarray, job_ns: i
         "cold_exposed_ns": lost,
         "job_ns": length,
         "of_job_share": lost / length if length else 0.0,
+        "cold_start": "leave it" if lost < SMALL_SHARE * length else "prepare it",
         "warm_ns": warm,
         "work_ns": work,
         "work_share": work / warm,
@@ -160,9 +167,9 @@ def _operator(row: Row, job: Job, chained_ns: int, cold: dict[str, int]) -> Row:
     """The row with a verdict and its reason."""
     row = row | {"of_warm_share": row["total_ns"] / job.warm_ns, "chained_share": chained_ns / max(row["total_ns"], 1)}
     row["cold_ns"] = cold.get(row["kernel"], 0) if row["path"] in {"triton", "inductor"} else None
-    verdict, why = _by_path(row) or _not_worth(row, job, row["total_ns"]) or _fusable(row) or (
-        WRITE, f"its 5 most frequent shapes make up {row['top5_share']:.0%} of {row['calls']:,} calls; measure first "
-        "how far PyTorch's kernel is from a copy")  # fmt: skip
+    shapes = f"its 5 most frequent shapes make up {row['top5_share'] or 0:.0%} of {row['calls']:,} calls"
+    worth = WRITE, f"{shapes}; measure first how far PyTorch's kernel is from a copy"
+    verdict, why = _by_path(row) or _not_worth(row, job, row["total_ns"]) or _fusable(row) or worth
     return row | {"verdict": verdict, "reason": why, "basis": "inferred"}
 
 
@@ -170,7 +177,10 @@ def _by_path(row: Row) -> tuple[str, str] | None:
     """What the implementation alone decides."""
     path, whose = row["path"], row["implementation"]
     if path == "library":
-        return NOT, f"served by {whose or 'a library'}: replace it only by what is faster on every hot shape (`tprof accept`)"
+        return (
+            NOT,
+            f"served by {whose or 'a library'}: replace it only by what is faster on every hot shape (`tprof accept`)",
+        )
     if path == "memory":
         return NOT, "a copy or fill of the runtime: avoid it or overlap it"
     if path == "collective":
@@ -186,19 +196,24 @@ def _not_worth(row: Row, job: Job, gain_ns: int) -> tuple[str, str] | None:
     """Why a kernel would not pay, or why that cannot be said; `gain_ns` is the most that it saves in the recording."""
     if gain_ns < SMALL_SHARE * job.warm_ns:
         return NOT, "it could save less than 1 % of the warm time"
-    if row.get("path") == "other":
-        return PROFILE, "whose kernel it is cannot be told by its name"
-    if row["calls"] < ENOUGH:
-        return PROFILE, f"{row['calls']} calls are too few; record at least {ENOUGH} warm ones"
-    if row["shapes"] is None:
-        return PROFILE, "its shapes are unknown; record with `tprof record`, or record_shapes=True"
+    if unknown := _unknown(row):
+        return PROFILE, unknown
     if row["top5_share"] < CONCENTRATED:
-        return NOT, f"{row['shapes']} shapes, the 5 most frequent only {row['top5_share']:.0%} of the calls: too divergent"
+        return NOT, f"too divergent: {row['shapes']} shapes, the 5 most frequent {row['top5_share']:.0%} of the calls"
     cost = (job.shape_cold_ns or 0) * (row.get("hot_shapes") or row["shapes"])
-    if not job.serving and cost > gain_ns * job.scale:
-        return NOT, (f"compile and tuning of its shapes cost about {cost / 1e9:.2g} s, the whole job would gain at most "
-                     f"{gain_ns * job.scale / 1e9:.2g} s")  # fmt: skip
+    gain = gain_ns * job.scale
+    if not job.serving and cost > gain:
+        return NOT, f"compile and tuning cost about {cost / 1e9:.2g} s, the job would gain at most {gain / 1e9:.2g} s"
     return None
+
+
+def _unknown(row: Row) -> str:
+    """What must be profiled before anything can be said."""
+    if row.get("path") == "other":
+        return "whose kernel it is cannot be told by its name"
+    if row["calls"] < ENOUGH:
+        return f"{row['calls']} calls are too few; record at least {ENOUGH} warm ones"
+    return "its shapes are unknown; record with `tprof record`, or record_shapes=True" if row["shapes"] is None else ""
 
 
 def _fusable(row: Row) -> tuple[str, str] | None:
@@ -215,7 +230,9 @@ def _chain(row: Row, job: Job) -> Row:
     row = row | {"of_warm_share": row["saving_ns"] / job.warm_ns, "shapes": known}
     row["top5_share"] = row["top5_share"] if known else None
     verdict, why = _not_worth(row, job, row["saving_ns"]) or (
-        FUSE, f"{row['calls']:,} times; `torch.compile` may fuse it: write it by hand where its cold start is too dear")
+        FUSE,
+        f"{row['calls']:,} times; `torch.compile` may fuse it: write it by hand where its cold start is too dear",
+    )
     return row | {"verdict": verdict, "reason": why, "basis": "inferred"}
 
 
@@ -226,10 +243,15 @@ def _answer(operators: list[Row], chains: list[Row], whole: Row) -> str:
 
 
 def _verdicts(operators: list[Row], chains: list[Row]) -> str:
-    fuse = few((row["chain"] for row in chains if row["verdict"] == FUSE), 2)
-    write = few((row["operator"] for row in operators if row["verdict"] == WRITE), 2)
-    if fuse or write:
-        return "; ".join([f"worth a kernel: {write}"] * bool(write) + [f"worth fusing: {fuse}"] * bool(fuse))
+    write = [(row["operator"], row["of_warm_share"]) for row in operators if row["verdict"] == WRITE]
+    fuse = [(row["chain"], row["of_warm_share"]) for row in chains if row["verdict"] == FUSE]
+    told = [
+        f"{what}: {few((f'{name} (at most {100 * share:.1f} % of the warm time)' for name, share in rows), 2)}"
+        for what, rows in (("worth a kernel", write), ("worth fusing", fuse))
+        if rows
+    ]
+    if told:
+        return "; ".join(told)
     unknown = [row for row in operators if row["verdict"] == PROFILE]
     if unknown:
         share = sum(row["of_work_share"] for row in unknown)

@@ -10,50 +10,56 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tprof.align.calls import GRAPH, call_classes
-from tprof.align.ranges import by_thread
-from tprof.analyze.busy import DeviceEvents, busy_by_purpose, device_events, extent
+from tprof.align.calls import GRAPH
+from tprof.align.ranges import by_thread, looked_up
+from tprof.analyze.busy import busy_by_purpose, device_events, extent
+from tprof.analyze.gaps import BUSY, EVER, IDLE, LEAD, TAIL, Gaps, find_gaps
 from tprof.analyze.timeline import UNATTRIBUTED, Timelines, pack
-from tprof.intervals import NONE, Steps, union
-from tprof.model import Trace, ints
+from tprof.intervals import NONE
 
-BUSY, IDLE, LEAD, TAIL = range(4)
+if TYPE_CHECKING:
+    from tprof.analyze.busy import DeviceEvents, Set
+    from tprof.model import Trace
+
+__all__ = ["BUSY", "IDLE", "LEAD", "TAIL", "WHERE", "Attribution", "Pieces"]
 WHERE = ("busy", "idle", "lead", "tail")
 LAUNCHING, TURNAROUND, DEPENDENCY, IN_GRAPH = (pack(p) for p in ("launch", "turnaround", "dependency", "graph"))
+_BLOCK = 1 << 15  # gaps that are cut at once: what that needs stays in a processor's own cache
+Part = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # start, end, value, row of the block's gaps (-1: busy)
 
 
 @dataclass(frozen=True)
 class Pieces:
-    """A partition of all time as one device saw it; arrays of shape (pieces,).
+    """A partition of all time as one device saw it; `bounds` has shape (pieces + 1,).
 
     `value` is an index into PURPOSES for busy pieces, else a packed phase; `gap` numbers the gap that a piece belongs
-    to (-1: busy), `row` is the device event that ends it (-1: none).
+    to (-1: busy). Of each gap, `row` is the device event that ends it, `thread` the one that was waited for (-1: none).
     """
 
-    start: np.ndarray
-    end: np.ndarray
+    bounds: np.ndarray
     where: np.ndarray
     value: np.ndarray
     gap: np.ndarray
     row: np.ndarray
     thread: np.ndarray
 
+    @property
+    def start(self) -> np.ndarray:
+        """Begin of each piece, ns."""
+        return self.bounds[:-1]
+
+    @property
+    def end(self) -> np.ndarray:
+        """End of each piece, ns."""
+        return self.bounds[1:]
+
     def clipped(self, low: int, high: int) -> np.ndarray:
         """Length of each piece inside a window, ns."""
-        return np.maximum(np.minimum(self.end, high) - np.maximum(self.start, low), 0)
-
-
-@dataclass(frozen=True)
-class _Gaps:
-    """Idle stretches of a device and the event that ends each, as an index into its events (-1: the tail)."""
-
-    start: np.ndarray
-    end: np.ndarray
-    where: np.ndarray
-    event: np.ndarray
+        return np.diff(np.clip(self.bounds, low, max(low, high)))
 
 
 class Attribution:
@@ -64,15 +70,10 @@ class Attribution:
         self.timelines = Timelines(trace)
         self.extent = extent(trace)
         self.events = {e.device: e for e in device_events(trace)}
-        self._start, self._end, self._thread = (ints(trace.host, c) for c in ("start_ns", "end_ns", "thread"))
         self._pieces: dict[int, Pieces] = {}
 
     @cached_property
-    def _graph_call(self) -> np.ndarray:
-        return call_classes(self.trace.host) == GRAPH
-
-    @cached_property
-    def busy(self) -> dict[int, list[tuple[np.ndarray, np.ndarray]]]:
+    def busy(self) -> dict[int, list[Set]]:
         """Per device, the disjoint busy set of each purpose."""
         return {device: busy_by_purpose(events) for device, events in self.events.items()}
 
@@ -83,127 +84,63 @@ class Attribution:
         return self._pieces[device]
 
     def _partition(self, events: DeviceEvents) -> Pieces:
-        parts = [_busy_part(i, s) for i, s in enumerate(self.busy[events.device])]
-        gaps = self._gaps(events)
-        parts += [*self._idle_parts(events, gaps), *self._outside(len(gaps.start))]
-        columns = [np.concatenate(c) for c in zip(*map(_solid, parts), strict=True)]
-        order = np.argsort(columns[0], kind="stable")
-        return Pieces(*(column[order] for column in columns))
+        gaps, busy, again = find_gaps(events, self.extent), self.busy[events.device], self._continues_graph(events)
+        linked = events.launch[events.launch != NONE]
+        last = int(self.timelines.thread[linked[-1]]) if len(linked) else NONE
+        blocks = []
+        for first in range(0, len(gaps.start), _BLOCK):
+            block = gaps.some(slice(first, first + _BLOCK))
+            until = gaps.start[first + _BLOCK] if first + _BLOCK < len(gaps.start) else EVER.max
+            in_graph = (block.event != NONE) & again[block.event]
+            thread = looked_up(self.timelines.thread, looked_up(events.launch, block.event))
+            thread[(block.where == TAIL) & (block.end < EVER.max)] = last
+            thread[in_graph] = NONE
+            parts = [_busy_part(i, s, (block.start[0], until)) for i, s in enumerate(busy)]
+            parts += self._idle_parts(events, block, thread, in_graph)
+            blocks.append((*_sorted(parts, block, first), thread.astype(np.int32)))
+        start, where, value, gap, thread = (np.concatenate(column) for column in zip(*blocks, strict=True))
+        return Pieces(np.append(start, gaps.end[-1]), where, value, gap, looked_up(events.row, gaps.event), thread)
 
-    def _outside(self, number: int) -> list[tuple[np.ndarray, ...]]:
-        """The time before and after everything that was recorded, as two gaps: a window may reach there."""
-        ever = np.iinfo(np.int64)
-        edges = ((LEAD, ever.min, self.extent[0]), (TAIL, self.extent[1], ever.max))
-        return [
-            tuple(np.array([v]) for v in (start, end, where, UNATTRIBUTED, number + i, NONE, NONE))
-            for i, (where, start, end) in enumerate(edges)
-        ]
-
-    def _gaps(self, events: DeviceEvents) -> _Gaps:
-        """Lead, every hole in the union of the streams, tail."""
-        first, last = int(events.start.min()), int(events.end.max())
-        s, e = union(events.start, events.end)
-        begin = np.concatenate([[self.extent[0], first], e])
-        finish = np.concatenate([[first], s, [last]])
-        begin, finish = np.append(begin, last), np.append(finish, self.extent[1])
-        where = np.full(len(begin), IDLE)
-        where[0], where[-1] = LEAD, TAIL
-        solid = finish > begin
-        event = np.searchsorted(events.start, finish, side="left")
-        event = np.where(where == TAIL, NONE, np.minimum(event, len(events) - 1))
-        return _Gaps(begin[solid], finish[solid], where[solid], event[solid])
-
-    def _idle_parts(self, events: DeviceEvents, gaps: _Gaps) -> list[tuple[np.ndarray, ...]]:
-        number = np.arange(len(gaps.start))
-        launch = np.where(gaps.event == NONE, NONE, events.launch[gaps.event])
-        in_graph = self._continues_graph(events, gaps, launch)
-        tail = gaps.where == TAIL
-        unlinked = (launch == NONE) & ~tail
-        linked = (launch != NONE) & ~in_graph
-        thread = np.where(linked, self._thread[launch] if len(self._thread) else NONE, NONE)
-        thread[tail] = self._last_thread(events)
-
-        def part(which: np.ndarray, start: np.ndarray, end: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, ...]:
-            row = np.where(gaps.event[which] == NONE, NONE, events.row[gaps.event[which]])
-            return start, end, gaps.where[which], value, which, row, thread[which]
-
-        def whole(which: np.ndarray, value: int) -> tuple[np.ndarray, ...]:
-            return part(which, gaps.start[which], gaps.end[which], np.full(len(which), value))
-
-        parts = [whole(number[in_graph], IN_GRAPH), whole(number[unlinked | (tail & (thread == NONE))], UNATTRIBUTED)]
-        waits = number[linked]
-        called, returned = self._start[launch[waits]], self._end[launch[waits]]
-        g0, g1 = gaps.start[waits], gaps.end[waits]
-        before_end = np.clip(called, g0, g1)
-        call_end = np.clip(returned, before_end, g1)
-        parts += [part(w, s, e, v) for w, s, e, v in self._doing(waits, g0, before_end, thread)]
-        parts += [part(w, s, e, v) for w, s, e, v in self._calling(waits, before_end, call_end, thread)]
-        after = np.where(
-            returned > g0,
-            LAUNCHING,
-            np.where(self._back_to_back(events, gaps.event[waits], g0), TURNAROUND, DEPENDENCY),
-        )
-        parts.append(part(waits, call_end, g1, after))
-        rest = number[tail & (thread != NONE)]
-        parts += [part(w, s, e, v) for w, s, e, v in self._doing(rest, gaps.start[rest], gaps.end[rest], thread)]
+    def _idle_parts(self, events: DeviceEvents, gaps: Gaps, thread: np.ndarray, in_graph: np.ndarray) -> list[Part]:
+        """Pieces of gaps, each by what the thread that it waited for was doing."""
+        whole, waits = np.flatnonzero(thread == NONE), np.flatnonzero(thread != NONE)
+        parts = [(gaps.start[whole], gaps.end[whole], np.where(in_graph, IN_GRAPH, UNATTRIBUTED)[whole], whole)]
+        g0, g1, event = (column[waits] for column in (gaps.start, gaps.end, gaps.event))
+        launch = looked_up(events.launch, event)
+        called = np.clip(looked_up(self.timelines.start, launch, g1), g0, g1)
+        returned = looked_up(self.timelines.end, launch, g1)
+        over = np.clip(returned, called, g1)
+        for on, at in by_thread(thread[waits]):
+            doing, cold = self.timelines.of(on), self.timelines.cold(on)
+            for steps, begin, end, else_ in ((doing, g0, called, UNATTRIBUTED), (cold, called, over, LAUNCHING)):
+                s, e, value, i = steps.over(begin[at], end[at])
+                parts.append((s, e, np.where(value == NONE, else_, value), waits[at[i]]))
+        idle = np.where(events.stream_idle_since[event] == g0, TURNAROUND, DEPENDENCY)
+        parts.append((over, g1, np.where(returned > g0, LAUNCHING, idle), waits))
         return parts
 
-    def _doing(
-        self, which: np.ndarray, start: np.ndarray, end: np.ndarray, thread: np.ndarray
-    ) -> list[tuple[np.ndarray, ...]]:
-        """Stretches cut by what their thread was doing."""
-        found: list[tuple[np.ndarray, ...]] = []
-        for on, at in by_thread(thread[which]):
-            s, e, value, i = self.timelines.of(on).over(start[at], end[at])
-            found.append((which[at][i], s, e, np.where(value == NONE, UNATTRIBUTED, value)))
-        return found
-
-    def _calling(
-        self, which: np.ndarray, start: np.ndarray, end: np.ndarray, thread: np.ndarray
-    ) -> list[tuple[np.ndarray, ...]]:
-        """Stretches inside a launch call: launch, unless the thread was cold."""
-        found: list[tuple[np.ndarray, ...]] = []
-        for on, at in by_thread(thread[which]):
-            cold: Steps = self.timelines.cold(on)
-            s, e, value, i = cold.over(start[at], end[at])
-            found.append((which[at][i], s, e, np.where(value == NONE, LAUNCHING, value)))
-        return found
-
-    def _continues_graph(self, events: DeviceEvents, gaps: _Gaps, launch: np.ndarray) -> np.ndarray:
-        """Gaps that end in a later event of a graph launch that has already put one on this device."""
-        graph = (launch != NONE) & (self._graph_call[launch] if len(self._graph_call) else False)
-        if not graph.any():
-            return graph
-        first = np.full(self.trace.host.num_rows, len(events))
+    def _continues_graph(self, events: DeviceEvents) -> np.ndarray:
+        """Events of a graph launch that has already put one on this device; shape (events,) bool."""
         linked = np.flatnonzero(events.launch != NONE)
-        np.minimum.at(first, events.launch[linked], linked)
-        return graph & (gaps.event > first[launch])
-
-    def _last_thread(self, events: DeviceEvents) -> int:
-        """Thread of the device's last launch, -1 where none is linked."""
-        linked = events.launch[events.launch != NONE]
-        return int(self._thread[linked[-1]]) if len(linked) else NONE
-
-    def _back_to_back(self, events: DeviceEvents, event: np.ndarray, instant: np.ndarray) -> np.ndarray:
-        """Whether the event before each on its own stream ended at the given instant."""
-        order = np.argsort(events.stream, kind="stable")
-        previous = np.full(len(events), NONE)
-        same = events.stream[order[1:]] == events.stream[order[:-1]]
-        previous[order[1:][same]] = order[:-1][same]
-        before = previous[event]
-        return (before != NONE) & (events.end[before] == instant)
+        linked = linked[self.timelines.calls[events.launch[linked]] == GRAPH]
+        again = np.zeros(len(events), bool)
+        again[linked] = True
+        again[linked[np.unique(events.launch[linked], return_index=True)[1]]] = False
+        return again
 
 
-_DTYPES = (np.int64, np.int64, np.int8, np.int32, np.int32, np.int32, np.int32)  # of a part; no wider than need be
+def _busy_part(purpose: int, busy: Set, window: tuple[int, int]) -> Part:
+    """Pieces of one purpose that begin in a window."""
+    start, end = (column[slice(*np.searchsorted(busy[0], window))] for column in busy)
+    return start, end, np.full(len(start), purpose), np.full(len(start), NONE)
 
 
-def _solid(part: tuple[np.ndarray, ...]) -> list[np.ndarray]:
-    """The stretches of a part that are not empty, of which there may be few."""
-    rows = np.flatnonzero(part[1] > part[0])
-    return [column[rows].astype(kind, copy=False) for column, kind in zip(part, _DTYPES, strict=True)]
-
-
-def _busy_part(purpose: int, busy: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, ...]:
-    n = len(busy[0])
-    none = np.full(n, NONE)
-    return busy[0], busy[1], np.full(n, BUSY), np.full(n, purpose), none, none, none
+def _sorted(parts: list[Part], gaps: Gaps, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Begin, where, value and number of the gap of the pieces in order of time; pieces alike are one."""
+    start, end, value, row = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.flatnonzero(end > start)
+    order = order[np.argsort(start[order], kind="stable")]
+    value, row = value[order].astype(np.int16), row[order].astype(np.int32)
+    new = np.append(True, (value[1:] != value[:-1]) | (row[1:] != row[:-1]))
+    order, value, row = order[new], value[new], row[new]
+    return start[order], np.append(gaps.where, np.int8(BUSY))[row], value, np.where(row == NONE, NONE, row + first)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +12,9 @@ from tprof.align.calls import is_kind
 from tprof.events import PURPOSES
 from tprof.intervals import subtract, union
 from tprof.model import Trace, codes, distinct, first_rows, ints, refine
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Set = tuple[np.ndarray, np.ndarray]
 
@@ -26,6 +31,15 @@ class DeviceEvents:
     launch: np.ndarray
     purpose: np.ndarray  # index into PURPOSES
 
+    @cached_property
+    def stream_idle_since(self) -> np.ndarray:
+        """End of the event before each on its own stream, the least integer for the first; shape (events,), ns."""
+        order = np.argsort(self.stream.astype(np.int32), kind="stable")
+        same = self.stream[order[1:]] == self.stream[order[:-1]]
+        out = np.full(len(self), np.iinfo(np.int64).min)
+        out[order[1:][same]] = self.end[order[:-1][same]]
+        return out
+
     def __len__(self) -> int:
         """Number of events."""
         return len(self.row)
@@ -36,7 +50,8 @@ def stream_numbers(trace: Trace) -> tuple[np.ndarray, list[tuple[int, int, int, 
     columns = [ints(trace.device, c) for c in ("pid", "device", "context", "stream")]
     number = np.zeros(trace.device.num_rows, np.int64)
     for column in columns:
-        number = refine(number, column)
+        if column.min(initial=0) != column.max(initial=0):
+            number = refine(number, column)
     first = first_rows(number)
     keys = [tuple(int(c[i]) for c in columns) for i in first]
     ranked = sorted(range(len(keys)), key=keys.__getitem__)  # ties in time go by stream, whatever the order of the file
@@ -60,29 +75,38 @@ def device_events(trace: Trace) -> list[DeviceEvents]:
     found = []
     for d in distinct(on).tolist():
         rows = np.flatnonzero(on == d)
-        rows = rows[np.lexsort((number[rows], start[rows]))]
+        if (start[rows[1:]] <= start[rows[:-1]]).any():
+            rows = rows[np.lexsort((number[rows], start[rows]))]
         found.append(DeviceEvents(d, rows, start[rows], end[rows], number[rows], launch[rows], purpose[rows]))
     return found
 
 
 def busy_by_purpose(events: DeviceEvents) -> list[Set]:
     """Disjoint set of instants of each of PURPOSES; together they are the device's busy time."""
-    taken: Set = (np.zeros(0, np.int64), np.zeros(0, np.int64))
-    sets = []
+    sets: list[Set] = []
     for i in range(len(PURPOSES)):
         mine = events.purpose == i
         own = union(events.start[mine], events.end[mine])
-        if len(own[0]) and len(taken[0]):
-            own = subtract(own, taken)
-        sets.append(own)
-        if len(own[0]):
-            taken = union(np.concatenate([taken[0], own[0]]), np.concatenate([taken[1], own[1]]))
+        sets.append(subtract(own, joined(sets)) if len(own[0]) else own)
     return sets
+
+
+def joined(sets: Sequence[Set]) -> Set:
+    """Union of disjoint sets."""
+    solid = [s for s in sets if len(s[0])]
+    if len(solid) == 1:
+        return solid[0]
+    none = np.zeros(0, np.int64)
+    return union(np.concatenate([none, *(s[0] for s in solid)]), np.concatenate([none, *(s[1] for s in solid)]))
 
 
 def extent(trace: Trace) -> tuple[int, int]:
     """First and last instant of any host or device event, bookkeeping rows left out; (0, 0) for an empty trace."""
     real = ~is_kind(trace.host, "overhead", "mark")
-    start = np.concatenate([ints(trace.host, "start_ns")[real], ints(trace.device, "start_ns")])
-    end = np.concatenate([ints(trace.host, "end_ns")[real], ints(trace.device, "end_ns")])
-    return (int(start.min()), int(end.max())) if len(start) else (0, 0)
+    if not real.any() and not trace.device.num_rows:
+        return 0, 0
+    ever = np.iinfo(np.int64)
+    start = ints(trace.host, "start_ns").min(where=real, initial=ever.max)
+    end = ints(trace.host, "end_ns").max(where=real, initial=ever.min)
+    device = (ints(trace.device, c) for c in ("start_ns", "end_ns"))
+    return int(min(start, next(device).min(initial=start))), int(max(end, next(device).max(initial=end)))

@@ -11,8 +11,8 @@ import numpy as np
 from tprof.align.ranges import by_thread, request_rows
 from tprof.analyze.calls import find_calls
 from tprof.analyze.charges import charge, charged_call
-from tprof.analyze.shape_text import labels, values
-from tprof.buckets import label
+from tprof.analyze.shape_text import bucket_of, labels
+from tprof.buckets import OTHER
 from tprof.intervals import NONE, innermost
 from tprof.model import ints
 
@@ -61,7 +61,7 @@ class Census:
     @cached_property
     def buckets(self) -> list[str | None]:
         """Bucket of each key, as `set.bucket`; None where no set covers its kernel."""
-        return [label(self.sets, key.kernel, values(key.shape)) if self.sets else None for key in self.calls.keys]
+        return [bucket_of(key.kernel, key.shape, self.sets, OTHER) for key in self.calls.keys]
 
     @cached_property
     def labels(self) -> list[str]:

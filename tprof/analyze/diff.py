@@ -57,7 +57,7 @@ def diff(before: Sequence[Attribution], after: Sequence[Attribution], options: O
         known, blind = _known(measured), sum(m is None for side in measured for m in side)
         if 0 < blind < len(before) + len(after):
             notes.append(Note("not-compared", f"{name} are not compared: some of the recordings hold none", blind))
-        tables[name] = [dict(zip(_KEYS[name], _tuple(key), strict=True)) | r for key, r in compare(*known).items()]
+        tables[name] = [dict(zip(KEYS[name], _tuple(key), strict=True)) | r for key, r in compare(*known).items()]
     if len(before) == len(after) == 1:
         notes.append(Note("noise-unknown", _UNKNOWN_NOISE))
     payload: Row = {"before": [_name(a) for a in before], "after": [_name(a) for a in after], **tables}
@@ -208,7 +208,7 @@ _TABLES: Final[dict[str, Callable[..., Measured | None]]] = {
     "requests": _requests,
     "cold_start": _cold,
 }
-_KEYS: Final = {
+KEYS: Final = {
     "figures": ("figure",), "phases": ("part",), "kernels": ("kernel", "shape"), "requests": ("name", "occurrence"),
     "cold_start": ("kernel", "phase"),
 }  # fmt: skip

@@ -101,7 +101,7 @@ def _gaps(attribution: Attribution, pieces: Pieces, window: Window, top: int) ->
             continue
         spent = np.bincount(phase_of(pieces.value[mine]), length[mine], len(PHASES)).astype(np.int64)
         by_phase = {PHASES[i]: int(spent[i]) for i in np.argsort(-spent, kind="stable") if spent[i]}
-        first, event, thread = int(mine[0]), int(pieces.row[mine[0]]), int(pieces.thread[mine[0]])
+        first, event, thread = int(mine[0]), int(pieces.row[gap]), int(pieces.thread[gap])
         largest = pieces.value[mine[np.argmax(length[mine])]]
         rows.append({
             "at_ns": int(pieces.start[first]) - attribution.extent[0],

@@ -114,7 +114,9 @@ def _devices(attribution: Attribution) -> Iterator[Lane]:
         group = f"device {device_label(trace, device)}"
         pieces = attribution.pieces(device)
         inner = slice(1, len(pieces.start) - 1)  # without all the time before and after the trace
-        spent = np.where(pieces.where == BUSY, _BUSY + pieces.value * len(BASES), pieces.value)[inner]
+        busy = np.arange(_BUSY, _BUSY + len(PURPOSES) * len(BASES), len(BASES))
+        np.maximum.at(busy, events.purpose, value[events.row])  # inferred where that holds for any event
+        spent = np.where(pieces.where == BUSY, busy[pieces.value % len(PURPOSES)], pieces.value)[inner]
         what = "where its time went"
         yield Lane("device", group, what, device, pieces.start[inner], pieces.end[inner], spent.astype(np.int16))
         on = number[events.row]

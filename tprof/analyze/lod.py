@@ -65,14 +65,14 @@ class Blocks:
         rest = self._sums(key.ravel(), length.ravel()).astype(np.int64)
         return np.diff(self._done[block] + rest, axis=0).T
 
-    def _within(self, low: int, high: int) -> tuple[int, int]:
+    def within(self, low: int, high: int) -> tuple[int, int]:
         """First and behind the last of the intervals that reach into a window."""
         first, last = np.searchsorted(self._end, low, side="right"), np.searchsorted(self._start, high, side="left")
         return int(first), max(int(first), int(last))
 
     def count(self, low: int, high: int, wanted: np.ndarray) -> int:
         """How many intervals of the wanted codes (shape (codes,) bool) reach into a window."""
-        before, until = (self._before(row) for row in self._within(low, high))
+        before, until = (self._before(row) for row in self.within(low, high))
         return int((until - before)[wanted].sum())
 
     def _before(self, row: int) -> np.ndarray:
@@ -82,7 +82,7 @@ class Blocks:
 
     def longest(self, low: int, high: int, most: int, wanted: np.ndarray) -> np.ndarray:
         """Rows of the longest intervals of the wanted codes that reach into a window, longest first."""
-        first, last = self._within(low, high)
+        first, last = self.within(low, high)
         blocks = np.arange(first // _BLOCK, -(-last // _BLOCK))
         if len(blocks) > most:  # each of the longest is in one of the blocks with the longest
             longest = self._longest[blocks][:, wanted].max(axis=1, initial=0)

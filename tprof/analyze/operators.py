@@ -91,6 +91,7 @@ class Facts:
         return set() if shape == NONE else set(_SIZES.findall(self._shapes[shape]))
 
     def row(self, own: np.ndarray) -> Row:
+        """One row of `operator_rows`: of the events `own`."""
         first = own[0]
         shape, path = int(self.shape[first]), int(self.path[first])
         names, ns = self.name[own], self.ns[own]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 Set = tuple[np.ndarray, np.ndarray]
 _SYNC, _COLD, _INFERRED = PHASES.index("sync"), len(COLD_PHASES), BASES.index("inferred")
+_UNKNOWN = PHASES.index("unattributed")
 _WORK, _TUNING = PURPOSES.index("work"), PURPOSES.index("tuning")
 _EMPTY: Set = (np.zeros(0, np.int64), np.zeros(0, np.int64))
 
@@ -116,7 +117,9 @@ class _Served:
         self.working, self.only_tuning = device_sets(attribution)
         self._launched = _launched_by_thread(trace, self.thread, self.start)
         self._request = ints(trace.host, "request")
-        self._serves = np.flatnonzero(is_kind(trace.host, "serve"))
+        serves = np.flatnonzero(is_kind(trace.host, "serve"))
+        self._serves = serves[np.lexsort((-self.start[serves], self._request[serves]))]
+        self._served = self._request[self._serves]
         kernels = np.flatnonzero(is_kind(trace.host, "launch") & (self._request != NONE))
         kernels = kernels[np.argsort(self._request[kernels], kind="stable")]
         self._kernel_request, self._kernel_cold = self._request[kernels], ints(trace.host, "cold")[kernels] == 1
@@ -127,17 +130,17 @@ class _Served:
 
         A recorder says so; of a plain range it is the thread on which the range is open.
         """
-        serves = self._serves[self._request[self._serves] == row]
-        rows = serves if len(serves) else np.array([row])
-        order = rows[np.argsort(-self.start[rows], kind="stable")]
-        return [(int(self.thread[r]), int(self.start[r]), int(self.end[r])) for r in order]
+        serves = self._serves[slice(*np.searchsorted(self._served, (row, row + 1)))].tolist()
+        return [(int(self.thread[r]), int(self.start[r]), int(self.end[r])) for r in serves or [row]]
 
     def _doing(self, stretches: list[tuple[int, int, int]]) -> Steps:
         """What the serving threads were doing: something cold on any of them, else the one that began last."""
         lines = self.attribution.timelines
+        own = [lines.of(thread).within(low, high) for thread, low, high in stretches]
+        if len(own) == 1:
+            return own[0]
         cold = [lines.cold(thread).within(low, high) for thread, low, high in stretches]
-        rest = [lines.of(thread).within(low, high) for thread, low, high in stretches]
-        return reduce(Steps.or_else, [*cold, *rest])
+        return reduce(Steps.or_else, [*cold, *own])
 
     def _id(self, row: int) -> str | None:
         """The id that the caller gave, where a recorder knows it."""
@@ -161,10 +164,11 @@ class _Served:
         """Where one request's time went."""
         low, high = int(self.start[row]), int(self.end[row])
         stretches = self._stretches(row)
-        s, e, value, _ = self._doing(stretches).over(np.array([low]), np.array([high]))
-        value = np.where(value == NONE, UNATTRIBUTED, value)
+        doing = self._doing(stretches).within(low, high)
+        s, e, value = doing.bounds[:-1], doing.bounds[1:], np.where(doing.value == NONE, UNATTRIBUTED, doing.value)
         phase = phase_of(value)
         spent = np.bincount(phase, e - s, len(PHASES)).astype(np.int64)
+        spent[_UNKNOWN] += high - low - total(s, e)
         cold = union(s[phase < _COLD], e[phase < _COLD])
         waiting = (s[phase == _SYNC], e[phase == _SYNC])
         tuned = intersect(waiting, self.only_tuning)[:2]
@@ -198,7 +202,8 @@ class _Served:
             at = slice(*np.searchsorted(called, (low, high)))
             parts.append([column[at] for column in columns])
         first, last, purpose = (np.concatenate(column) for column in zip(*parts, strict=True))
-        return {name: ns for i, name in enumerate(PURPOSES) if (ns := covered(first[purpose == i], last[purpose == i]))}
+        spent = {i: covered(first[purpose == i], last[purpose == i]) for i in sorted(set(purpose.tolist()))}
+        return {PURPOSES[i]: ns for i, ns in spent.items() if ns}
 
 
 def device_sets(attribution: Attribution) -> tuple[Set, Set]:

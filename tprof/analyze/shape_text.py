@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from tprof.buckets import label
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tprof.buckets import BucketSet
 
 _GRID: Final = re.compile(r"^grid (\d+(?:x\d+)*)(?: |$)")
 # The recorder's `x bfloat16[512, 1024]`, and torch.profiler's `Scalar c10::BFloat16[512,1024]:[1024,1]`.
@@ -61,3 +65,8 @@ def labels(shapes: Sequence[str]) -> list[str]:
             columns.setdefault(column, name)
     short = [" ".join(f"{name}={column[i]}" for column, name in columns.items()) for i in range(len(shapes))]
     return short if len(set(short)) == len(shapes) and columns else list(shapes)
+
+
+def bucket_of(kernel: str, shape: str, sets: Sequence[BucketSet], other: str) -> str | None:
+    """Bucket of a shape in the first set that covers its kernel, as `set.bucket`; None where none covers it."""
+    return label(sets, kernel, values(shape), other) if sets else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from tprof.align.ranges import looked_up
 from tprof.analyze.attribution import BUSY, WHERE
 from tprof.analyze.timeline import basis_of, phase_of
 from tprof.events import BASES, PHASES, PURPOSES, Column
@@ -57,7 +58,8 @@ def device_phases(attribution: Attribution) -> pa.Table:
         pieces = attribution.pieces(device)
         start, end = np.clip(pieces.start, low, high), np.clip(pieces.end, low, high)
         keep = end > start
-        columns = (start, end, np.full(len(start), device), pieces.where, pieces.value, pieces.row)
+        row = looked_up(pieces.row, pieces.gap)
+        columns = (start, end, np.full(len(start), device), pieces.where, pieces.value, row)
         parts.append(tuple(column[keep] for column in columns))
     start, end, on, where, value, row = _joined(parts, 6)
     busy = where == BUSY

@@ -11,10 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from tprof.align.calls import ALLOC, COPY, GRAPH, LAUNCH, SYNC, call_classes, is_kind
-from tprof.align.ranges import process_of
+from tprof.align.calls import ALLOC, COPY, GRAPH, LAUNCH, NOT_A_CALL, OTHER, SYNC, call_classes
+from tprof.align.ranges import by_thread, process_of
 from tprof.events import BASES, COLD_PHASES, PHASES, Basis, Phase
-from tprof.intervals import NONE, Steps, edges, innermost
+from tprof.intervals import NONE, NOTHING, Steps, innermost, last_to_end
 from tprof.model import Trace, codes, ints
 
 _CALL_PHASE: Final[dict[int, Phase]] = {
@@ -43,7 +43,8 @@ def basis_of(value: np.ndarray) -> np.ndarray:
 
 
 HOST, UNATTRIBUTED = pack("host"), pack("unattributed", "unattributed")
-_COLD = len(COLD_PHASES)
+_FIRST_WARM: Final = len(COLD_PHASES) * len(BASES)
+_NO_ROWS: Final = np.zeros(0, np.int64)
 
 
 class Timelines:
@@ -51,7 +52,7 @@ class Timelines:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._start, self._end, self._thread = (ints(trace.host, c) for c in ("start_ns", "end_ns", "thread"))
+        self.start, self.end, self.thread = (ints(trace.host, c) for c in ("start_ns", "end_ns", "thread"))
         self._known: dict[int, Steps] = {}
         self._cold: dict[int, Steps] = {}
 
@@ -66,9 +67,19 @@ class Timelines:
         """Packed cold phase of a thread over time, -1 where nothing is cold."""
         if thread not in self._cold:
             start, end, on, value = self._spans
-            rows = np.flatnonzero((on == thread) & (phase_of(value) < _COLD))
-            self._cold[thread] = _valued(start[rows], end[rows], value[rows])
+            rows = np.flatnonzero((on == thread) & (value < _FIRST_WARM))
+            self._cold[thread] = innermost(start, end, rows, value)
         return self._cold[thread]
+
+    @cached_property
+    def calls(self) -> np.ndarray:
+        """Class of each host row, shape (host rows,)."""
+        return call_classes(self._trace.host)
+
+    @cached_property
+    def _rows(self) -> dict[int, np.ndarray]:
+        """Host rows of each thread."""
+        return dict(by_thread(self.thread))
 
     @cached_property
     def _spans(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -82,44 +93,39 @@ class Timelines:
     @cached_property
     def _event_phase(self) -> np.ndarray:
         """Packed phase of each host row that has one of its own, else -1; shape (host rows,)."""
-        host = self._trace.host
-        calls = call_classes(host)
-        out = np.full(host.num_rows, NONE, np.int16)
-        out[is_kind(host, "op")] = pack("framework")
-        code, names = codes(host, "name")
-        collective = [i for i, n in enumerate(names) if n.startswith(_COLLECTIVE_OPS)]
-        out[np.isin(code, collective) & is_kind(host, "op", "range")] = pack("collective")
-        out[is_kind(host, "launch")] = pack("launch")
-        for kind, phase in _CALL_PHASE.items():
-            out[calls == kind] = pack(phase)
-        return out
+        (kind, kinds), (code, names) = (codes(self._trace.host, c) for c in ("kind", "name"))
+        collective = np.array([name.startswith(_COLLECTIVE_OPS) for name in names], bool)
+        named, else_ = pack("collective"), {"op": pack("framework"), "range": NONE}
+        by_kind = {kind: np.where(collective, named, value) for kind, value in else_.items()}
+        by_kind["launch"] = np.full(len(names), pack("launch"))
+        of_name = np.full((len(kinds), len(names)), NONE, np.int16)
+        for i, name in enumerate(kinds):
+            of_name[i] = by_kind.get(name, NONE)
+        of_call = np.array([pack(_CALL_PHASE[c]) if c in _CALL_PHASE else NONE for c in range(OTHER + 1)], np.int16)
+        own = of_name.reshape(-1)[kind * len(names) + code] if len(code) else _NO_ROWS
+        return np.where(self.calls == NOT_A_CALL, own, of_call[self.calls])
 
     def _warm(self, thread: int) -> Steps:
-        rows = np.flatnonzero((self._thread == thread) & (self._event_phase != NONE))
+        rows = self._rows.get(thread, _NO_ROWS)
+        rows = rows[self._event_phase[rows] != NONE]
         start, end, on, value = self._spans
-        told = np.flatnonzero((on == thread) & (phase_of(value) >= _COLD))
-        return _valued(
-            np.concatenate([self._start[rows], start[told]]),
-            np.concatenate([self._end[rows], end[told]]),
-            np.concatenate([self._event_phase[rows], value[told]]),
+        told = np.flatnonzero((on == thread) & (value >= _FIRST_WARM))
+        if not len(told):
+            return innermost(self.start, self.end, rows, self._event_phase)
+        return innermost(
+            np.concatenate([self.start[rows], start[told]]),
+            np.concatenate([self.end[rows], end[told]]),
+            value=np.concatenate([self._event_phase[rows], value[told]]),
         )
 
     def _elsewhere(self, thread: int) -> Steps:
         """Cold phases of the process's other threads, marked inferred; of several, the one that ends last."""
         start, end, on, value = self._spans
         process = self._processes
-        rows = (
-            np.flatnonzero((process[on] == process[thread]) & (on != thread) & (phase_of(value) < _COLD))
-            if len(on)
-            else on
-        )
-        rows = rows[np.argsort(end[rows], kind="stable")]
-        bounds = edges(start[rows], end[rows])
-        shown = np.full(max(len(bounds) - 1, 0), NONE)
-        for row in rows.tolist():
-            shown[np.searchsorted(bounds, start[row]) : np.searchsorted(bounds, end[row])] = row
-        inferred = phase_of(value[shown]) * len(BASES) + BASES.index("inferred") if len(shown) else shown
-        return Steps(bounds if len(shown) else bounds[:0], np.where(shown == NONE, NONE, inferred))
+        rows = np.flatnonzero(value < _FIRST_WARM)
+        rows = rows[(process[on[rows]] == process[thread]) & (on[rows] != thread)] if len(rows) else rows
+        inferred = phase_of(value[rows]) * len(BASES) + BASES.index("inferred")
+        return last_to_end(start[rows], end[rows], inferred)
 
     @cached_property
     def _processes(self) -> np.ndarray:
@@ -130,14 +136,6 @@ class Timelines:
         return int(self._processes[thread])
 
     def _alive(self, thread: int) -> Steps:
-        rows = self._thread == thread
-        if not rows.any():
-            return Steps(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        bounds = np.array([self._start[rows].min(), self._end[rows].max()])
-        return Steps(bounds, np.array([HOST])) if bounds[1] > bounds[0] else Steps(bounds[:0], bounds[:0])
-
-
-def _valued(start: np.ndarray, end: np.ndarray, value: np.ndarray) -> Steps:
-    """Value of the innermost event over time."""
-    steps = innermost(start, end)
-    return Steps(steps.bounds, np.where(steps.value == NONE, NONE, value[steps.value])) if len(steps.value) else steps
+        rows = self._rows.get(thread, _NO_ROWS)
+        bounds = np.array([self.start[rows].min(), self.end[rows].max()]) if len(rows) else rows
+        return Steps(bounds, np.full(1, HOST, np.int16)) if len(rows) and bounds[1] > bounds[0] else NOTHING

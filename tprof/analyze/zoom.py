@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tprof.align.ranges import match_ranges
+from tprof.align.ranges import looked_up, match_ranges
 from tprof.analyze.lanes import PARTS, RANGE, Lane
 from tprof.analyze.lod import pixels
 from tprof.intervals import NONE, at, union
@@ -140,8 +140,9 @@ def _chosen(trace: Trace, all_lanes: Iterable[Lane], window: tuple[int, int], wa
         if lane.row is None or not (wanted.ranges or (lane.kind == "stream" and (wanted.kernel or wanted.shape))):
             yield lane
             continue
-        near = (lane.end > window[0]) & (lane.start < window[1])
-        yield lane.only(near & rows.of(lane.kind)[lane.row])
+        first, last = lane.blocks.within(*window)
+        keep = rows.wanted_of(lane.kind, lane.row[first:last])
+        yield lane if keep.all() else lane.only(np.flatnonzero(keep) + first)
 
 
 @dataclass(frozen=True)
@@ -151,38 +152,41 @@ class _Rows:
     trace: Trace
     wanted: Wanted
 
-    def of(self, kind: str) -> np.ndarray:
-        """Shape (rows,) bool, of the table that a kind of lane is made from."""
-        return self._device if kind == "stream" else self._named_ranges
-
-    @cached_property
-    def _named_ranges(self) -> np.ndarray:
-        keep = np.zeros(self.trace.host.num_rows, bool)
-        keep[match_ranges(self.trace, self.wanted.ranges)] = True
-        return keep
-
-    @cached_property
-    def _device(self) -> np.ndarray:
+    def wanted_of(self, kind: str, row: np.ndarray) -> np.ndarray:
+        """Which of some rows of the table that a kind of lane is made from, shape (rows,) bool."""
+        if kind == "ranges":
+            return np.isin(row, self._ranges)
         device, wanted = self.trace.device, self.wanted
-        keep = np.ones(device.num_rows, bool)
+        keep = np.ones(len(row), bool)
         if wanted.kernel:
-            keep &= _named(device, "name", lambda name: fnmatchcase(name, wanted.kernel))
-        launch = ints(device, "launch")
+            keep &= _named(device, "name", lambda name: fnmatchcase(name, wanted.kernel), row)
+        launch = ints(device, "launch")[row]
         if wanted.shape:
-            own = np.append(_named(self.trace.host, "shape_key", lambda key: wanted.shape in key), False)
-            keep &= own[launch] | own[np.append(ints(self.trace.host, "parent"), NONE)[launch]]
+            keep &= self._shaped(launch) | self._shaped(looked_up(ints(self.trace.host, "parent"), launch))
         if wanted.ranges:
-            rows = np.flatnonzero(self._named_ranges)
-            spans = union(*(ints(self.trace.host, column)[rows] for column in ("start_ns", "end_ns")))
-            called = np.append(ints(self.trace.host, "start_ns"), np.iinfo(np.int64).min)[launch]
-            keep &= at(spans, called) != NONE
+            called = looked_up(ints(self.trace.host, "start_ns"), launch, np.iinfo(np.int64).min)
+            keep &= at(self._spans, called) != NONE
         return keep
 
+    def _shaped(self, row: np.ndarray) -> np.ndarray:
+        """Which rows of `host` (-1: none) have a shape key that holds the text."""
+        return _named(self.trace.host, "shape_key", lambda key: self.wanted.shape in key, row) & (row != NONE)
 
-def _named(data: pa.Table, column: str, wanted: Callable[[str], bool]) -> np.ndarray:
-    """Rows whose label is wanted, shape (rows,)."""
+    @cached_property
+    def _ranges(self) -> np.ndarray:
+        return match_ranges(self.trace, self.wanted.ranges)
+
+    @property
+    def _spans(self) -> tuple[np.ndarray, np.ndarray]:
+        """When any of the ranges was open."""
+        return union(*(ints(self.trace.host, column)[self._ranges] for column in ("start_ns", "end_ns")))
+
+
+def _named(data: pa.Table, column: str, wanted: Callable[[str], bool], row: np.ndarray) -> np.ndarray:
+    """Which rows have a label that is wanted, shape (rows,) bool."""
     code, names = codes(data, column)
-    return np.array([*(wanted(name) for name in names), False], bool)[code]
+    known = np.array([*(wanted(name) for name in names), False], bool)
+    return known[code[row]] if len(code) else np.zeros(len(row), bool)
 
 
 def details(trace: Trace, lane: tuple[str, int], start_ns: int, row: int, zero_ns: int) -> dict[str, list[Row]]:

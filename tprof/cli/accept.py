@@ -12,7 +12,7 @@ from tprof.errors import CANNOT_JUDGE, DONE, GATE
 
 Target = Annotated[
     str,
-    typer.Argument(metavar="KERNEL", help="A module with SPECS (`tprof_kernels.softmax`), `module:attribute`, or a file."),
+    typer.Argument(metavar="KERNEL", help="A module with SPECS (`tprof_kernels.softmax`), `module:name`, or a file."),
 ]
 Cpu = Annotated[
     bool, typer.Option("--cpu", help="What a machine without a GPU can judge: numbers, and the cost of compiling.")
@@ -26,7 +26,8 @@ def accept(
 
     Correctness, stability, speed by bucket, compile cost, end to end, fallback, maintenance; KERNEL has a KernelSpec.
     """
-    from tprof.accept import FAILED, NOT_RUN, judge  # noqa: PLC0415  it imports torch and triton
+    from tprof.accept.report import FAILED, NOT_RUN  # noqa: PLC0415  keeps `--help` quick
+    from tprof.accept.run import judge  # noqa: PLC0415  as above
 
     ask = question.settled(Ask(format=format_, output=output_file, force=force))
     output.check(ask)

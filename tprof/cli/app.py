@@ -19,21 +19,47 @@ AppSources = Annotated[
 ]
 Port = Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")]
 Address = Annotated[str, typer.Option(help="Address to listen on; other machines can reach it only if you change it.")]
+Root = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Folder whose recordings can be picked; default: the current one, or none if others can reach the app.",
+    ),
+]
+Reports = Annotated[
+    bool,
+    typer.Option("--allow-nsys-rep", help="Let users pick and upload .nsys-rep files: reading them runs `nsys`."),
+]
+_OWN = ("127.0.0.1", "localhost", "::1")
 
 
-def app(sources: AppSources = None, port: Port = 8501, address: Address = "127.0.0.1") -> int:
+def app(
+    sources: AppSources = None, port: Port = 8501, address: Address = _OWN[0], root: Root = None,
+    allow_nsys_rep: Reports = False,
+) -> int:  # fmt: skip
     """Open the app (needs the extra `app`); Ctrl-C ends it."""
     for source in sources or ():
         if not Path(source).exists():
             raise SourceError(source, "does not exist")
-    command = serve_command(main_file(), sources or [], port, address)
+    if root is not None and not root.is_dir():
+        raise SourceError(root, "is no folder; --root takes one")
+    served = root or (Path() if address in _OWN else None)
+    offered = serve_arguments(sources or [], served, allow_nsys_rep=allow_nsys_rep)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())}
+    command = serve_command(main_file(), offered, port, address)
     process = subprocess.Popen(command, env=environment)  # noqa: S603  this interpreter and our own file
     try:
         return process.wait()
     except KeyboardInterrupt:  # the terminal has told the child too; it needs a moment to close
         process.wait(timeout=10)
         raise
+
+
+def serve_arguments(sources: list[str], root: Path | None, *, allow_nsys_rep: bool) -> list[str]:
+    """What `main.py` is told. Paths are absolute: a name that begins with a dash must not be read as an option."""
+    flags = ["--allow-nsys-rep"] if allow_nsys_rep else []
+    flags += ["--root", str(root.absolute())] if root else []
+    return [*flags, *(str(Path(source).absolute()) for source in sources)]
 
 
 def main_file() -> Path:
@@ -50,7 +76,7 @@ def main_file() -> Path:
     raise TprofError("the app is not part of this installation; reinstall the distribution triton-tprof")
 
 
-def serve_command(main: Path, sources: list[str], port: int, address: str) -> list[str]:
+def serve_command(main: Path, arguments: list[str], port: int, address: str) -> list[str]:
     """What starts the server: no browser opened, no statistics sent, no question asked on the terminal."""
     flags = {
         "server.headless": "true",
@@ -59,17 +85,7 @@ def serve_command(main: Path, sources: list[str], port: int, address: str) -> li
         "browser.gatherUsageStats": "false",
     }
     given = [part for flag, value in flags.items() for part in (f"--{flag}", value)]
-    # absolute paths: a name that begins with a dash must not be read as an option
-    return [
-        sys.executable,
-        "-m",
-        "streamlit",
-        "run",
-        str(main),
-        *given,
-        "--",
-        *(str(Path(s).absolute()) for s in sources),
-    ]
+    return [sys.executable, "-m", "streamlit", "run", str(main), *given, "--", *arguments]
 
 
 def _places() -> list[Path]:

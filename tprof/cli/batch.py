@@ -1,105 +1,119 @@
-"""`tprof batch`: many recordings, each on its own, in several processes; a bad one never stops the others."""
+"""`tprof batch`: many recordings, each on its own, here or on a cluster; a bad one never stops the others."""
 
 from __future__ import annotations
 
-import json
-import os
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tprof.cli import output, question, workers
-from tprof.cli.options import Ask, Force, OutFormat, Phases, Ranges, Sources, Top
+from tprof.cli import output, question
+from tprof.cli.options import Ask, OutFormat, Phases, Ranges, Top
+from tprof.cli.settings import parse_phases
 from tprof.errors import DONE, FAILED, TprofError, UsageError
-from tprof.events import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from tprof.analyze import Result
+    from collections.abc import Iterator
 
+    from tprof.batch.run import Run, Watch
+    from tprof.batch.work import Task
+
+Paths = Annotated[
+    list[str], typer.Argument(metavar="PATHS...", help="Traces, directories, patterns, or @FILE: a list of paths.")
+]
 Out = Annotated[
-    Path,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="OUT",
-        help="Folder for the results: one folder per source, overall.json, failed.json.",
-    ),
+    Path, typer.Option("--output", "-o", metavar="OUT", help="Folder of the result; a batch in it is gone on with.")
 ]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", min=1, envvar="TPROF_JOBS", help="Processes at a time; default: one per CPU."),
+    typer.Option(
+        "--jobs", "-j", min=1, envvar="TPROF_JOBS", help="Processes at a time; default: as processors and memory allow."
+    ),
+]
+Again = Annotated[bool, typer.Option("--force", help="Analyse every source again, also the finished ones.")]
+Scheduler = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Work on this cluster of dask.distributed (extra `cluster`).")
+]
+SchedulerFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The same, by the file that `dask scheduler` wrote.")
 ]
 
 
 def batch(
-    sources: Sources,
+    paths: Paths,
     out: Out,
     jobs: Jobs = None,
     format_: OutFormat = None,
-    force: Force = False,
+    force: Again = False,
     range_: Ranges = None,
     phase: Phases = None,
     top: Top = None,
+    scheduler: Scheduler = None,
+    scheduler_file: SchedulerFile = None,
 ) -> int:
-    """Analyse many recordings, each on its own: Parquet tables per source and one overall table."""
-    ask = question.settled(Ask(sources, format_, None, force, None, tuple(range_ or ()), tuple(phase or ()), top=top))
+    """Analyse many recordings, each on its own: one Parquet data set, and one report that compares them."""
+    from tprof.batch.folder import Folder  # noqa: PLC0415  keeps `--help` quick
+    from tprof.batch.run import run  # noqa: PLC0415  as above
+
+    if scheduler and scheduler_file:
+        raise UsageError("--scheduler and --scheduler-file name the same thing; give one")
+    ask = question.settled(Ask(paths, format_, ranges=tuple(range_ or ()), phases=tuple(phase or ()), top=top))
     output.check(ask)
-    paths = _inputs(sources)
-    _prepare(out, force=force)
-    slugs = workers.slugs(paths)
-    tasks = [
-        workers.Task(str(path), str(out / slug), ask.ranges, ask.phases)
-        for path, slug in zip(paths, slugs, strict=True)
-    ]
-    with _progress(len(tasks)) as advance:
-        outcomes = workers.run(tasks, jobs or os.cpu_count() or 1, advance)
-    result = _overall(outcomes, slugs)
-    _save(out / "overall.json", {"schema_version": SCHEMA_VERSION, **result.to_dict()})
-    _save(out / "failed.json", {"schema_version": SCHEMA_VERSION, "failed": result.payload["failed"]})
+    tasks, folder = _tasks(ask, out), Folder(out)
+    folder.open()
+    if force:
+        folder.forget()
+    do = _cluster(scheduler, scheduler_file) if scheduler or scheduler_file else _local(jobs, tasks)
+    with _watching(tasks, folder.working) as watch:
+        result = run(tasks, folder, do, watch, ask.top)
     output.write(ask, result)
     if not result.payload["results"]:
-        raise TprofError(
-            f"none of {len(tasks)} sources could be analysed; {out / 'failed.json'} says why", exit_code=FAILED
-        )
+        where = out / "failed.json"
+        raise TprofError(f"none of {len(tasks)} sources could be analysed; {where} says why", exit_code=FAILED)
     return DONE
 
 
-def _inputs(sources: list[str]) -> list[Path]:
-    from tprof.read import expand  # noqa: PLC0415  keeps `--help` quick
+def _tasks(ask: Ask, out: Path) -> list[Task]:
+    from tprof.analyze import Options  # noqa: PLC0415  as above
+    from tprof.batch.paths import find  # noqa: PLC0415  as above
+    from tprof.batch.work import Task  # noqa: PLC0415  as above
 
-    if not (paths := expand(sources)):
-        raise UsageError(f"{', '.join(sources[:3])}: no trace lies there; name a file or a directory of traces")
-    return paths
-
-
-def _prepare(out: Path, *, force: bool) -> None:
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is a file; name a folder")
-    if out.is_dir() and any(out.iterdir()) and not force:
-        raise UsageError(f"{out} is not empty; give --force to write into it")
-    out.mkdir(parents=True, exist_ok=True)
+    options, phases = Options(ranges=ask.ranges, buckets=ask.buckets), parse_phases(ask.phases)
+    return [Task(source, str(out.absolute()), options, phases) for source in find(ask.sources)]
 
 
-def _overall(outcomes: list[workers.Outcome], slugs: list[str]) -> Result:
-    """One row per source that was analysed; the others as warnings and under `failed`."""
-    from tprof.analyze import Result  # noqa: PLC0415  as above
-    from tprof.events import Note  # noqa: PLC0415  as above
+def _local(jobs: int | None, tasks: list[Task]) -> Run:
+    from tprof.batch import local  # noqa: PLC0415  as above
 
-    done = [
-        {"source": o.source, "folder": slug, **o.row}
-        for o, slug in zip(outcomes, slugs, strict=True)
-        if o.row is not None
-    ]
-    failed = [{"source": o.source, "message": o.message, "exit_code": o.exit_code} for o in outcomes if o.row is None]
-    notes = tuple(Note("unreadable-source", o.message, 1, o.source) for o in outcomes if o.row is None)
-    sources = [source for o in outcomes for source in o.sources]
-    return Result("batch", {"sources": done}, {"results": done, "failed": failed}, notes, sources)
+    fitting = jobs or local.fitting_jobs(tasks, local.processors(), local.available_bytes())
+    return partial(local.run, jobs=fitting)
 
 
-def _save(path: Path, data: dict[str, Any]) -> None:
-    path.write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+def _cluster(address: str | None, file: Path | None) -> Run:
+    from tprof.batch import cluster  # noqa: PLC0415  as above
+
+    return partial(cluster.run, address=address, file=file)
 
 
-def _progress(total: int) -> Any:
-    return question.counting(f"analysing {total} sources", total)
+class _Silent:
+    def done(self, task: Task) -> None:
+        """Nobody looks."""
+
+    def look(self) -> None:
+        """Nobody looks."""
+
+
+@contextmanager
+def _watching(tasks: list[Task], working: Path) -> Iterator[Watch]:
+    """A bar over all bytes with rate and time left, and one for each source that is being read; on a terminal only."""
+    from rich.console import Console  # noqa: PLC0415  as above
+
+    if not (console := Console(stderr=True)).is_terminal:
+        yield _Silent()
+        return
+    from tprof.cli.batch_bars import Bars  # noqa: PLC0415  as above
+
+    with Bars(console, tasks, working) as bars:
+        yield bars

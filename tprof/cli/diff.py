@@ -12,7 +12,7 @@ from tprof.cli.options import Ask, Format
 from tprof.errors import DONE, UsageError
 
 if TYPE_CHECKING:
-    from tprof.analyze import Attribution
+    from tprof.analyze import Attribution, Result
 
 
 def diff(ask: Ask) -> int:
@@ -25,17 +25,32 @@ def diff(ask: Ask) -> int:
         raise UsageError("diff compares whole recordings; cut them when they are recorded, or name a --range")
     ask = question.settled(ask)
     output.check(ask)
-    before, after = (repeats(ask, source) for source in ask.sources)
+    result = _of_batches(ask) or _of_recordings(ask)
+    if ask.format is Format.TABLE and ask.output is None and not any(result.tables.values()):
+        alone = len(result.payload["before"]) + len(result.payload["after"]) == 2
+        sys.stdout.write("Nothing differs" + (".\n" if alone else " beyond the noise of the repeats.\n"))
+    output.write(ask, result)
+    return DONE
+
+
+def _of_recordings(ask: Ask) -> Result:
     from tprof.analyze import Options  # noqa: PLC0415  keeps `--help` quick
     from tprof.analyze.diff import diff as compare  # noqa: PLC0415  as above
 
-    result = compare(before, after, Options(None, ask.ranges, ask.devices, ask.ranks, ask.top))
-    if ask.format is Format.TABLE and ask.output is None and not any(result.tables.values()):
-        sys.stdout.write(
-            "Nothing differs" + (".\n" if len(before) + len(after) == 2 else " beyond the noise of the repeats.\n")
-        )
-    output.write(ask, result)
-    return DONE
+    before, after = (repeats(ask, source) for source in ask.sources)
+    return compare(before, after, Options(None, ask.ranges, ask.devices, ask.ranks, ask.top))
+
+
+def _of_batches(ask: Ask) -> Result | None:
+    """Of what two batches hold; None where neither source is a batch."""
+    from tprof.batch import Folder, compare, is_batch  # noqa: PLC0415  as above
+
+    batches = [is_batch(source) for source in ask.sources]
+    if not any(batches):
+        return None
+    if not all(batches):
+        raise UsageError(f"{ask.sources[batches.index(True)]} is a batch; compare it with another batch")
+    return compare.diff(*map(Folder, ask.sources), ask.top)
 
 
 def repeats(ask: Ask, source: str) -> list[Attribution]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from tprof import __version__, errors
-from tprof.cli import app as app_verb
 from tprof.cli import (
     accept,
     advise,
@@ -34,6 +33,7 @@ from tprof.cli import (
     version,
     warmup,
 )
+from tprof.cli import app as app_verb
 from tprof.cli.options import ClosedError, quiet, takes_ask
 
 if TYPE_CHECKING:

@@ -34,6 +34,7 @@ LEFT_OUT = {
     "generic": "called too rarely: give them a conservative configuration",
     "only-timed": "candidates of an autotuner that no call used",
     "over-budget": "no room under --max-seconds or --max-kernels",
+    "prepared": "recorded with a plan, so no search is seen: add the recording that the plan was made from",
     "not-recorded": "how to compile them is not recorded; record with this version of tprof",
 }
 
@@ -68,7 +69,7 @@ def _result(made: Plan) -> Result:
          "compile_ns": sum(s.cold_ns for s in k.specializations), "tuning_ns": sum(s.cold_ns for s in k.searches)}
         for k in made.kernels
     ]  # fmt: skip
-    left = [{"variants": n, "reason": LEFT_OUT[why]} for why, n in made.left_out.items()]
+    left = [{"count": n, "reason": LEFT_OUT[why]} for why, n in made.left_out.items()]
     calls = [{"name": c.name, "calls": c.calls} for c in made.calls] if made.graphs else []
     tables = {"kernels": kernels, "calls": calls, "left_out": left}
     return Result("plan", {name: rows for name, rows in tables.items() if rows}, {})

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from tprof.cli.record import no_program
+from tprof.errors import UsageError
 from tprof.prepare import plan_file
 from tprof.prepare.at_ready import VARIABLE
 from tprof.record import command
@@ -27,6 +28,9 @@ def warmup(file: File, run: Command) -> int:
     command's own. Programs that must trace compiled models call `tprof.warmup(plan, call=...)` themselves.
     """
     plan_file.load(file)
-    if shutil.which(run[0]) is None:
-        raise no_program(run[0])
-    return command.run(run, {**os.environ, VARIABLE: str(file.resolve())})
+    words = run[run[0] == "--" :]  # what stands behind the first argument is not read as options
+    if not words:
+        raise UsageError("no command to run; see `tprof warmup --help`")
+    if shutil.which(words[0]) is None:
+        raise no_program(words[0])
+    return command.run(words, {**os.environ, VARIABLE: str(file.resolve())})

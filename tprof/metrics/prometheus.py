@@ -27,6 +27,8 @@ NO_BUCKET, UNKNOWN, OTHER_KERNELS = "none", "unknown", "other"
 WAIT_NS: Final = 1_000_000_000  # what was cold for a launch is followed by it at once; later it was for none
 EVENTS: Final = {"load": "module_load", "autotune": "search", "candidate": "candidate", "graph_compile": "graph_phase"}
 
+_Value = tuple[Counter | Histogram, dict[str, str], float]  # metric, further labels, by how much
+
 
 class Prometheus(listen.Listener):
     """Metrics of this process from now on, with or without a recording. Labels are bounded: never a raw shape.
@@ -44,8 +46,6 @@ class Prometheus(listen.Listener):
         ValueError: the registry has such metrics already.
     """
 
-    hears_launches = True
-
     def __init__(
         self,
         registry: CollectorRegistry = REGISTRY,
@@ -62,6 +62,8 @@ class Prometheus(listen.Listener):
         registry.register(self)  # first, so that a scrape settles what waits before it reads the others
         self._metrics = _Metrics(registry)
         api.watch(self)
+        if self._samples is not None:
+            listen.hear_launches(self)
         if listen.ready_ns:
             self.ready(listen.ready_ns)
 
@@ -80,20 +82,20 @@ class Prometheus(listen.Listener):
 
     def ended(self, span: Span, t_ns: int, attrs: dict[str, Any], error: str) -> None:  # noqa: ARG002 - as it is told
         """Something cold is over: it counts once its bucket is known."""
-        phase, tid = spans.phase_of(span), span.state.tid
-        if phase is None:
-            return
-        when = {"ready": "after" if listen.ready_ns else "before"}
-        kernel, cold = self._kernel(spans.about(span)), self._metrics
-        add: list[tuple[Counter | Histogram, dict[str, str], float]] = [(cold.cold_seconds, {"phase": phase, **when}, span.own_ns / 1e9)]
-        if event := _event(span):
-            add.append((cold.cold_events, {"event": event, **when}, 1))
+        if (phase := spans.phase_of(span)) is not None:
+            kernel = self._kernel(spans.about(span))
+            for metric, labels, value in self._values(span, phase, t_ns):
+                self._settle(_Entry(span.state, kernel, metric, labels, value), t_ns)
+
+    def _values(self, span: Span, phase: str, t_ns: int) -> Iterator[_Value]:
+        when, event = {"ready": "after" if listen.ready_ns else "before"}, _event(span)
+        yield self._metrics.cold_seconds, {"phase": phase, **when}, span.own_ns / 1e9
+        if event:
+            yield self._metrics.cold_events, {"event": event, **when}, 1
         if event == "compile":
-            add.append((cold.compile_seconds, {}, (t_ns - span.began_ns) / 1e9))
+            yield self._metrics.compile_seconds, {}, (t_ns - span.began_ns) / 1e9
         elif event == "search":
-            add.append((cold.autotune_seconds, {}, span.phases["autotune"] / 1e9))
-        for metric, labels, value in add:
-            self._settle(_Entry(t_ns, tid, kernel, metric, labels, value))
+            yield self._metrics.autotune_seconds, {}, span.phases["autotune"] / 1e9
 
     def launching(self, state: ThreadState, kernel: Any, args: tuple[Any, ...]) -> None:
         """A launch tells the bucket of what was cold for it, and may be timed."""
@@ -102,7 +104,7 @@ class Prometheus(listen.Listener):
             return
         function = describe.function_name(kernel)
         name, bucket = self._kernel(function), label(self._buckets, function, values_of(describe.named(kernel, args)))
-        self._take(lambda e: e.tid == state.tid and e.kernel == name, bucket or NO_BUCKET)
+        self._take(lambda entry: entry.state is state and entry.kernel == name, bucket or NO_BUCKET)
         if timed and self._samples is not None:
             self._samples.take(state, name, bucket or NO_BUCKET)
 
@@ -110,8 +112,8 @@ class Prometheus(listen.Listener):
 
     def collect(self) -> Iterator[CounterMetricFamily]:
         """What a scrape of the registry asks first."""
-        before = clock.now() - WAIT_NS
-        self._take(lambda entry: entry.t_ns < before, UNKNOWN)
+        t_ns = clock.now()
+        self._take(lambda entry: entry.is_late(t_ns), UNKNOWN)
         for kernel, bucket, seconds in self._samples.finished() if self._samples else ():
             self._metrics.kernel_seconds.labels(kernel, bucket).observe(seconds)
         (family,) = self.describe()
@@ -132,12 +134,13 @@ class Prometheus(listen.Listener):
         self._kernels.add(name)
         return name
 
-    def _settle(self, entry: _Entry) -> None:
+    def _settle(self, entry: _Entry, t_ns: int) -> None:
         """Count what no declared bucket is about at once; the rest waits for its launch."""
         if any(buckets.covers(entry.kernel) for buckets in self._buckets):
             with self._lock:
                 self._pending.append(entry)
-            self._take(lambda e: e.t_ns < entry.t_ns - WAIT_NS, UNKNOWN)
+                listen.hear_launches(self)
+            self._take(lambda entry: entry.is_late(t_ns), UNKNOWN)
         else:
             entry.settle(NO_BUCKET)
 
@@ -145,6 +148,8 @@ class Prometheus(listen.Listener):
         with self._lock:
             taken = [entry for entry in self._pending if which(entry)]
             self._pending = [entry for entry in self._pending if not which(entry)]
+            if not self._pending and self._samples is None:
+                listen.skip_launches(self)
         for entry in taken:
             entry.settle(bucket)
 
@@ -152,12 +157,15 @@ class Prometheus(listen.Listener):
 class _Entry(NamedTuple):
     """An observation whose bucket is not known yet."""
 
-    t_ns: int
-    tid: int
+    state: ThreadState
     kernel: str
     metric: Counter | Histogram
     labels: dict[str, str]
     value: float
+
+    def is_late(self, t_ns: int) -> bool:
+        """Whether its thread has long left all that was cold, without the launch."""
+        return not self.state.stack and self.state.cold_ns < t_ns - WAIT_NS
 
     def settle(self, bucket: str) -> None:
         metric = self.metric.labels(kernel=self.kernel, bucket=bucket, **self.labels)

@@ -158,7 +158,7 @@ def unpack(path: Path, targets: Mapping[str, Path], *, key: bytes | None = None,
         with zipfile.ZipFile(path) as bundle:
             listed = _checked(path, bundle, targets, key)
             return _extract(bundle, listed, targets)
-    except (zipfile.BadZipFile, EOFError, zlib.error) as error:
+    except (zipfile.BadZipFile, EOFError, RuntimeError, ValueError, zlib.error) as error:  # as zipfile takes damage
         raise TprofError(f"{path}: {DAMAGED.format(error)}") from None
     except OSError as error:
         where, why = error.filename or path, error.strerror or error
@@ -169,15 +169,16 @@ def unpack(path: Path, targets: Mapping[str, Path], *, key: bytes | None = None,
 
 def _checked(path: Path, bundle: zipfile.ZipFile, targets: Mapping[str, Path], key: bytes | None) -> dict[str, Any]:
     """Files of a bundle, once signature, names, sizes and hashes are right."""
-    manifest = _manifest(path, bundle, key)
-    listed: dict[str, Any] = manifest["files"]
+    if any(info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED} for info in bundle.infolist()):
+        raise TprofError(f"{path}: {DAMAGED.format('it is compressed in another way')}")
+    listed: dict[str, Any] = _manifest(path, bundle, key)["files"]
     names = [info.filename for info in bundle.infolist() if info.filename not in OURS]
     if sorted(names) != sorted(listed):
         raise TprofError(f"{path}: {DAMAGED.format('its files are not those of its manifest')}")
     for name in names:
         _check_name(path, name, targets)
         said, info = listed[name], bundle.getinfo(name)
-        if info.file_size != said["bytes"] or hashlib.sha256(bundle.read(name)).hexdigest() != said["sha256"]:
+        if info.file_size != said["bytes"] or hashlib.sha256(bundle.read(info)).hexdigest() != said["sha256"]:
             raise TprofError(f"{path}: {DAMAGED.format(f'{name} is not what was packed')}")
     return listed
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from tprof.record.describe import function as described
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -35,8 +33,8 @@ class Registry:
         """
         named = [f for name, found in self.functions.items() if is_end(name, kernel.function) for f in found]
         same = [f for f in named if f.cache_key == kernel.source]
-        if same:
-            return same, ""
+        if same:  # of copies, as an interpreter or a reloader makes them, the one that the module has is called
+            return [f for f in same if _at_home(f)] or same, ""
         if named:
             return [], "its source, or something that it uses, has changed since it was recorded; record it again"
         return [], "this process has no such function; import its module before the warm-up"
@@ -59,8 +57,7 @@ def registry(kernels: Iterable[Any] = ()) -> Registry:
     found = Registry()
     for thing in {id(thing): thing for thing in _of(JITFunction, Autotuner, kernels)}.values():
         if isinstance(thing, JITFunction):
-            module, name = thing.fn.__module__, described(thing)["function"]
-            found.functions.setdefault(name.removeprefix(f"{module}."), []).append(thing)
+            found.functions.setdefault(thing.fn.__qualname__, []).append(thing)
         elif (function := _innermost(thing, JITFunction)) is not None:
             found.tuners.append((function, thing))
     return found
@@ -70,13 +67,19 @@ def _of(function: type[Any], tuner: type[Any], more: Iterable[Any]) -> Iterator[
     """Instances of the two classes and what derives from them.
 
     An instance refers to its class. Not `gc.get_objects()`: it would hold tuples that other threads are building, which
-    then fail with a SystemError. Not `isinstance` on anything else: it asks lazy objects for their class and wakes them.
+    then fail with a SystemError. Not `isinstance` on all there is: it asks lazy objects for their class and wakes them.
     """
     kinds = [function, tuner]
     for kind in kinds:
         kinds += [derived for derived in kind.__subclasses__() if derived not in kinds]
     named = chain.from_iterable(list(getattr(m, "__dict__", {}).values()) for m in list(sys.modules.values()))
     return (thing for thing in chain(gc.get_referrers(*kinds), named, more) if type(thing) in kinds)
+
+
+def _at_home(function: Any) -> bool:
+    """Whether a function, or an autotuner of it, is what its module has under its name."""
+    home = getattr(sys.modules.get(function.fn.__module__), function.fn.__qualname__, None)
+    return _innermost(home, type(function)) is function
 
 
 def _innermost(tuner: Any, kind: type[Any]) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, get_arg
 
 from tprof.errors import UsageError
 from tprof.record import api, clock, listen
-from tprof.record.guard import RefusedError, warn
+from tprof.record.guard import RefusedError, wanted, warn
 from tprof.variants import REMEMBERED, Flat, flat, nearest, why_new
 
 if TYPE_CHECKING:
@@ -47,7 +47,8 @@ class guard(listen.Listener):  # noqa: N801 - reads as a word: `tprof.guard("war
     """Watch from now on, until `stop()` or the end of a `with` block; with or without a recording.
 
     A compile is reported as its first stage begins, after the disk cache was asked and had nothing: a variant that is
-    found on disk is none. A search is reported as its first candidate begins. Nothing is before `tprof.ready()`.
+    found on disk is none. A search is reported as its first candidate begins, and what it compiles is not. Nothing is
+    reported before `tprof.ready()`.
 
     Args:
         after_ready: `warn` on the logger `tprof` and in the recording, `raise` a `tprof.RefusedError` instead of the
@@ -83,7 +84,7 @@ class guard(listen.Listener):  # noqa: N801 - reads as a word: `tprof.guard("war
 
     def begun(self, span: Span) -> None:
         """Report what is about to compile or to be timed."""
-        if not listen.ready_ns:
+        if not listen.ready_ns or wanted.get():
             return
         if span.kind == "stage":
             self._compile(span)
@@ -102,6 +103,8 @@ class guard(listen.Listener):  # noqa: N801 - reads as a word: `tprof.guard("war
 
     def _compile(self, stage: Span) -> None:
         asked = _around(stage, "jit")
+        if _around(stage, "candidate") is not None:
+            return
         if asked is None:  # Triton's own thread pool, or a call of `triton.compile`
             kernel = stage.name.partition("/")[0]
             self._report("compile", kernel, kernel, lambda: "outside of a launch")

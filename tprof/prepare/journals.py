@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tprof.errors import SourceError
-from tprof.read.run_journal import Journal, Span, is_run, read_journal, read_launches
+from tprof.prepare.plan_file import RANGE
+from tprof.read.run_journal import Journal, Span, is_run, journal_files, read_journal, read_launches
 from tprof.read.run_tables import shape_text
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def journals(run: Path) -> list[Journal]:
     """
     if not is_run(run):
         raise SourceError(run, "is no recording of tprof, and only these know how kernels are compiled: `tprof record`")
-    return [read_journal(file) for file in sorted(run.glob("process-*.jsonl"))]
+    return [read_journal(file) for file in journal_files(run)]
 
 
 class Recorded:
@@ -89,6 +90,8 @@ class Recorded:
         self._kernels = {k["id"]: k for k in journal.records.get("kernel", [])}
         self._said = {s.get("span"): s for s in journal.records.get("specialization", [])}
         self.problems: Counter[str] = Counter()
+        if any(span.name == RANGE for span in self.spans("range")):
+            self.problems["prepared"] = 1  # its winners were restored: it shows no search
 
     def spans(self, kind: str) -> Iterator[Span]:
         """Spans of a kind that ended."""
@@ -97,7 +100,7 @@ class Recorded:
     @cached_property
     def calls(self) -> dict[int, Counter[str]]:
         """Work launches of each kernel by shape: none that timed a candidate."""
-        launches, _ = read_launches(self._journal.path.with_suffix(".launches"))
+        launches, _ = read_launches(self._journal.path)
         timed = np.isin(launches["span"], [s.id for s in self._journal.spans.values() if s.kind == "candidate"])
         counts = Counter(launches["shape"][~timed].tolist())
         found: dict[int, Counter[str]] = {}

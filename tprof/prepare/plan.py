@@ -10,9 +10,9 @@ from itertools import chain, groupby
 from operator import attrgetter, or_
 from typing import TYPE_CHECKING, Any, Final
 
-from tprof.analyze.shape_text import bucket_of, split_grid, values
+from tprof.analyze.shape_text import split_grid, values
 from tprof.analyze.verdicts import is_hot, verdict
-from tprof.buckets import OTHER
+from tprof.buckets import OTHER, label
 from tprof.prepare.journals import Recorded, Tuned, Variant, journals, merged
 from tprof.prepare.plan_file import Call, Kernel, Plan, Search, Specialization
 
@@ -147,7 +147,7 @@ def _calls(variants: list[Variant], requests: Counter[str], sets: Sequence[Bucke
     shapes: dict[str, Counter[str]] = {}
     for variant in variants:
         for shape, n in variant.calls.items():
-            bucket = bucket_of(variant.function.rsplit(".", 1)[-1], shape, sets, OTHER)
+            bucket = label(sets, variant.function.rsplit(".", 1)[-1], values(shape))
             if bucket is not None and not bucket.endswith(f".{OTHER}"):
                 shapes.setdefault(bucket, Counter())[shape] += n
     found = [Call(name, values(s.most_common(1)[0][0]), s.total()) for name, s in shapes.items()]

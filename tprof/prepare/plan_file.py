@@ -11,6 +11,7 @@ from tprof.errors import TprofError
 
 FORMAT: Final = "tprof-plan"
 FORMAT_VERSION: Final = 1
+RANGE: Final = "tprof.warmup"  # what a warm-up is called in a recording
 WIDTH: Final = 110  # what fits on a line of the file stays on one
 
 Pair = list[Any]  # [name, value], where the order is a part of Triton's key

@@ -18,6 +18,7 @@ from tprof.prepare import find, libraries, mocks, plan_file
 from tprof.prepare.report import Item, Report
 from tprof.prepare.winners import restore
 from tprof.record import annotate, guard
+from tprof.record.triton_hooks import interpreted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -39,6 +40,11 @@ class _Job:
     function: Any
     variant: Specialization
     args: list[Any]
+
+    def on(self, device: Any) -> None:
+        """Compile it in a thread of a pool, for a device."""
+        libraries.use(device)
+        self.compiled()
 
     def compiled(self) -> Any:
         """The compiled kernel, from memory, disk or the compiler; None if a hook of the program declined."""
@@ -71,7 +77,7 @@ def warmup(
         kernels: jitted functions and autotuners that the garbage collector cannot see (after `gc.freeze()`).
     """
     begun = time.perf_counter_ns()
-    with annotate("tprof.warmup"):
+    with annotate(plan_file.RANGE):
         items = tuple(_Warmup(budget_s, parallel, progress).run(plan, call, kernels))
     report = Report(items, time.perf_counter_ns() - begun)
     for item in report.of("skipped") + report.of("failed"):
@@ -101,23 +107,25 @@ class _Warmup:
         yield from map(self._ended, self._kernels(jobs))
         yield from map(self._ended, (self._attempt("call", c.name, partial(call, c)) for c in calls))
         if known.graphs and call is None:
-            why = f"{len(known.graphs)} graphs were compiled when it was recorded, and only running them does; pass `call=`"
+            why = f"{len(known.graphs)} graphs were compiled when recorded, and only running them does: pass `call=`"
             yield self._ended(Item("call", "torch.compile", "skipped", 0, why))
 
     def _ended(self, item: Item) -> Item:
         self._done += 1
         if self._progress is not None:
-            self._progress(self._done, max(self._all, self._done), item)
+            guard.call("progress", self._progress, self._done, max(self._all, self._done), item)
         return item
 
     def _kernels(self, jobs: list[_Job]) -> Iterator[Item]:
         """Compile in threads; load in this one, whose device is the right one, as each is there."""
         device = libraries.device()
-        pool = ThreadPoolExecutor(self._threads, "tprof-warmup", initializer=libraries.use, initargs=(device,))
-        with pool:
-            waiting = {pool.submit(self._attempt, "kernel", job.name, job.compiled): job for job in jobs}
-            for future in as_completed(waiting):
-                yield self._loaded(waiting[future], future.result())
+        pool = ThreadPoolExecutor(self._threads, "tprof-warmup")
+        try:
+            work = {pool.submit(self._attempt, "kernel", job.name, partial(job.on, device)): job for job in jobs}
+            for future in as_completed(work):
+                yield self._loaded(work[future], future.result())
+        finally:
+            pool.shutdown(cancel_futures=True)  # Ctrl-C waits for what has begun, and for no more
 
     def _loaded(self, job: _Job, item: Item) -> Item:
         """Load a kernel that was compiled, as its first launch would."""
@@ -155,6 +163,8 @@ def _jobs(plan: Plan, kernels: Iterable[Any]) -> tuple[list[_Job], list[Item]]:
     try:
         import triton  # noqa: PLC0415 - the program has chosen when Triton is imported
 
+        if interpreted():
+            return [], [Item("plan", "Triton", "skipped", 0, "TRITON_INTERPRET=1: kernels run in Python")]
         here = libraries.target(), str(triton.__version__)
         known = find.registry(kernels)
     except guard.FAILURES as error:  # no Triton, or no driver

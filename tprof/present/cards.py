@@ -76,6 +76,7 @@ def _cold(payload: dict[str, Any]) -> list[Card]:
 def _device(payload: dict[str, Any]) -> list[Card]:
     found = []
     for row in payload["devices"][:4]:
+        of = f", device {names.clean(row['device'])}" if len(payload["devices"]) > 1 else ""
         label = f"Device {names.clean(row['device'])} idle"
         found.append(
             Card(label, units.rate(row["idle_ns"], row["span_ns"]), f"of its span, {units.duration(row['span_ns'])}")
@@ -83,7 +84,7 @@ def _device(payload: dict[str, Any]) -> list[Card]:
         work, busy = row["busy_by_purpose"].get("work", 0), row["busy_ns"]
         found.append(
             Card(
-                "Work while busy",
+                f"Work while busy{of}",
                 units.duration(work),
                 f"{units.rate(work, busy)} of {units.duration(busy)} busy",
                 row["basis_by_purpose"].get("work", ""),
@@ -92,7 +93,7 @@ def _device(payload: dict[str, Any]) -> list[Card]:
         unknown = sum(ns for part, ns in row["wall_by_phase"].items() if part.endswith("unattributed"))
         found.append(
             Card(
-                "Unattributed",
+                f"Unattributed{of}",
                 units.rate(unknown, payload["window"]["wall_ns"]),
                 "of the window: the trace does not say",
             )

@@ -83,7 +83,8 @@ _COUNTS: Final = frozenset({
     "repeats", "registers", "spills", "calls", "shapes", "events", "overlaps", "unlinked", "spans", "gaps",
     "launches", "repetitions", "candidates", "first_uses", "compiles", "disk_hits", "module_loads", "loads",
     "count", "requests", "warnings", "cold_requests", "misses", "keys", "hot_keys", "once", "n", "other_kernels",
-    "stretches", "amortised_after", "kernels", *PURPOSES,
+    "stretches", "amortised_after", "pays_after",
+     "kernels", *PURPOSES,
 })  # fmt: skip
 
 

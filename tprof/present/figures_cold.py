@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from html import escape
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 import plotly.graph_objects as go
@@ -53,16 +55,21 @@ def _step(row: Row, *, or_load: bool) -> str:
         return f"{row['kernel']} between" if row["kernel"] else label(row["phase"], or_load=or_load)
     role = row["role"] if not row["config"] else "✓" if row["role"] == "winner" else ""
     config = columns.cell("config", row["config"] or "").replace("num_", "").replace(":", "")
-    return " ".join(part for part in (short(row["kernel"] or "", 20), role, config) if part)
+    number = "" if config or role == "first use" else f"of step {row['number']}"  # or all would be named alike
+    return " ".join(part for part in (short(row["kernel"] or "", 20), role, config, number) if part)
 
 
 def _calls(rows: Sequence[Row], calls: Sequence[Row], lanes: dict[int, int]) -> list[Call]:
     """First calls, each on the lane of the last step for its kernel before it."""
+    steps: dict[str, list[tuple[int, int]]] = {}
+    for row in rows:  # in order of time
+        steps.setdefault(row["kernel"] or "", []).append((row["at_ns"], lanes[row["number"]]))
     found = []
     for call in calls:
-        before = [r["number"] for r in rows if r["kernel"] == call["kernel"] and r["at_ns"] <= call["at_ns"]]
+        own = steps.get(call["kernel"], [])
         said = f"first call of {call['kernel']} {call['label']}, {units.duration(call['wall_ns'])}"
-        found += [Call(lanes[before[-1]], call["at_ns"], said)] if before else []
+        if before := bisect(own, call["at_ns"], key=itemgetter(0)):
+            found.append(Call(own[before - 1][1], call["at_ns"], said))
     return found
 
 

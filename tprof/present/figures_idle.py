@@ -28,12 +28,13 @@ def by_device(rows: Sequence[Row], *, or_load: bool = False) -> go.Figure:
     """
     names = list(dict.fromkeys(row["device"] for row in rows))
     ranked = sorted(rows, key=lambda row: (PHASES.index(row["phase"]), row["where"], row["basis"]))
+    place = [names.index(row["device"]) for row in ranked]
+    ends = [sum(row["total_ns"] for row in rows if row["device"] == name) for name in names]
     pieces = [
-        Piece(names.index(row["device"]), WHERE[row["where"]], row["phase"], row["basis"], row["total_ns"],
-              100 * row["of_wall_share"], "the window")
-        for row in ranked
+        Piece(bar, WHERE[row["where"]], row["phase"], row["basis"], row["total_ns"],
+              100 * row["total_ns"] / max(ends[bar], 1), "the device's time without work")
+        for bar, row in zip(place, ranked, strict=True)
     ]  # fmt: skip
-    ends = [sum(piece.ns for piece in pieces if piece.bar == bar) for bar in range(len(names))]
     divisor, unit = bars.scale(max(ends, default=0))
     figure = bars.stacked(
         pieces, [p.ns / divisor for p in pieces], [f"device {name}" for name in names], inside=" ", or_load=or_load

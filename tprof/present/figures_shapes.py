@@ -66,7 +66,7 @@ def _joined(figure: go.Figure, rows: Sequence[Row]) -> None:
 
 
 def lives(steps: Sequence[Row], *, or_load: bool = False) -> go.Figure:
-    """One lane per shape: what was cold before a call, and each call as a point.
+    """One lane per shape: what was cold before a call, one phase after the other, and each call as a tick.
 
     Args:
         steps: `timeline` of shapes; the first `SHAPES` are drawn.
@@ -76,9 +76,26 @@ def lives(steps: Sequence[Row], *, or_load: bool = False) -> go.Figure:
     lanes = {name: lane for lane, name in enumerate(names)}
     shown = [(lanes[row["kernel"], row["label"]], row) for row in steps if (row["kernel"], row["label"]) in lanes]
     cold = [(lane, row) for lane, row in shown if row["step"] in COLD_PHASES]
-    stretches = [Stretch(at, r["at_ns"], r["wall_ns"], r["step"], r["request"] or "", r["basis"]) for at, r in cold]
+    stretches = [
+        Stretch(lane, at, row["wall_ns"], row["step"], _within(row), row["basis"])
+        for (lane, row), at in zip(cold, _begins(cold), strict=True)
+    ]
     calls = [Call(lane, row["at_ns"], _call(row)) for lane, row in shown if row["step"] in ("call", "cold call")]
     return gantt(stretches, calls, [f"{kernel} {label}" for kernel, label in names], or_load=or_load)
+
+
+def _begins(cold: Sequence[tuple[int, Row]]) -> list[int]:
+    """Where each cold step is drawn: behind the one before it, for they are sums over stretches that alternate."""
+    ends: dict[int, int] = {}
+    found = []
+    for lane, row in cold:
+        found.append(max(row["at_ns"], ends.get(lane, row["at_ns"])))
+        ends[lane] = found[-1] + row["wall_ns"]
+    return found
+
+
+def _within(row: Row) -> str:
+    return f"in {row['stretches']} stretches, {row['request'] or 'in no request'}"
 
 
 def _call(row: Row) -> str:

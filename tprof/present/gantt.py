@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST: Final = 5000  # bars: from there on a browser is slow
 _NAME: Final = 56  # characters of a lane's name
 _LANE: Final = 26  # pixels
-_SVG: Final = 2000  # points, from where on WebGL draws faster
+_SVG: Final = 2000  # points, from where on WebGL draws faster, and words for each would be half of the page
 _FROM: Final = "from the first event of the recording"
 
 
@@ -81,11 +81,12 @@ def gantt(
 
 
 def _ticks(calls: Sequence[Call], divisor: int) -> go.Scatter | go.Scattergl:
-    kind = go.Scatter if len(calls) <= _SVG else go.Scattergl
+    kind, told = (go.Scatter, calls) if len(calls) <= _SVG else (go.Scattergl, ())
     return kind(
         x=[call.at_ns / divisor for call in calls], y=[call.lane for call in calls], mode="markers", name="call",
         marker={"symbol": "line-ns-open", "size": 14, "color": PHASE["launch"], "line": {"width": 2}},
-        text=[escape(call.said) for call in calls], hovertemplate="%{text}<extra></extra>", showlegend=bool(calls),
+        text=[escape(call.said) for call in told], hovertemplate="%{text}<extra></extra>",
+        hoverinfo=None if told else "skip", showlegend=bool(calls),
     )  # fmt: skip
 
 
@@ -93,9 +94,8 @@ def _bar(members: Sequence[Stretch], divisor: int, name: str) -> go.Bar:
     return go.Bar(
         base=[s.at_ns / divisor for s in members], x=[s.wall_ns / divisor for s in members],
         y=[s.lane for s in members], orientation="h", name=name,
-        customdata=[[escape(s.said), units.duration(s.wall_ns), units.duration(s.at_ns), s.basis] for s in members],
-        hovertemplate=f"<b>{name}</b> %{{customdata[0]}}<br>%{{customdata[1]}} at %{{customdata[2]}}, "
-        "%{customdata[3]}<extra></extra>",
+        customdata=[[escape(s.said), units.duration(s.wall_ns), s.basis] for s in members],
+        hovertemplate=f"<b>{name}</b> %{{customdata[0]}}<br>%{{customdata[1]}}, %{{customdata[2]}}<extra></extra>",
     )  # fmt: skip
 
 

@@ -28,6 +28,6 @@ PLAN_VIEWS: Final[dict[tuple[str, str], View]] = {
         (Column("name", "bucket or request"), Column("calls", "calls")),
     ),
     ("plan", "left_out"): View(
-        "Left out", "Variants of kernels.", (Column("variants", "variants"), Column("reason", "because"))
+        "Left out", "Variants of kernels, or recordings.", (Column("count", "count"), Column("reason", "because"))
     ),
 }

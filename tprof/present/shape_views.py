@@ -71,7 +71,8 @@ SHAPE_VIEWS: Final[dict[tuple[str, str], View]] = {
     ),
     ("shapes", "timeline"): View(
         "Life of each shape",
-        "Cold steps before a call are summed by phase; each call follows. At: from the first event of the trace.",
+        "Cold steps before a call are summed by phase, and drawn one after the other; each call follows. At: from the "
+        "first event of the trace.",
         (
             Column("kernel", "kernel", 2, varied=True),
             Column("label", "shape"),

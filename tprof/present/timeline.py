@@ -1,6 +1,6 @@
 """A window of the timeline as a Plotly figure: real bars where they are few, else a picture of shares per pixel.
 
-A drag marks a part of the window to zoom into, a click picks a bar: its `customdata` is what `pick` reads.
+A drag marks a part of the window to zoom into, or a click picks a bar: its `customdata` is what `pick` reads.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _ROOM: Final = 14  # a bar carries its name if so many of them fill the window
 _SHOWN: Final = 0.001  # of a cell: less is not told
 
 
-def timeline(view: Zoom, trace: Trace, zero_ns: int, *, or_load: bool = False) -> go.Figure:
+def timeline(view: Zoom, trace: Trace, zero_ns: int, *, or_load: bool = False, picking: bool = False) -> go.Figure:
     """The figure.
 
     Args:
@@ -41,6 +41,7 @@ def timeline(view: Zoom, trace: Trace, zero_ns: int, *, or_load: bool = False) -
         trace: for names.
         zero_ns: what the axis counts from.
         or_load: `compile` cannot be told from loading.
+        picking: a click picks a bar, instead of a drag that marks a part: Streamlit hears of one or the other.
     """
     low, high = view.window
     divisor, unit = scale(high - low)
@@ -61,9 +62,11 @@ def timeline(view: Zoom, trace: Trace, zero_ns: int, *, or_load: bool = False) -
     window = [(edge - zero_ns) / divisor for edge in view.window]
     figure.update_xaxes(title_text=f"time after the first event, {unit}", range=window, fixedrange=True)
     return figure.update_layout(
-        barmode="overlay", bargap=0.2, dragmode="select", selectdirection="h", height=130 + _LANE * count,
-        margin={"l": 8, "r": 12, "t": 8, "b": 90}, hoverlabel={"align": "left"}, clickmode="event+select",
-        legend={"orientation": "h", "yanchor": "bottom", "y": 0, "yref": "container", "x": 0, "itemclick": False},
+        barmode="overlay", uniformtext={"minsize": 10, "mode": "hide"}, height=130 + _LANE * count,
+        dragmode=False if picking else "select", selectdirection="h", clickmode="event+select",
+        margin={"l": 8, "r": 12, "t": 8, "b": 90}, hoverlabel={"align": "left"},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 0, "yref": "container", "x": 0, "xanchor": "left",
+                "itemclick": False},
     )  # fmt: skip
 
 
@@ -105,18 +108,19 @@ def _bars(figure: go.Figure, view: Zoom, trace: Trace, zero_ns: int, divisor: in
     said = np.array([units.duration(ns) for ns in length.tolist()], object)
     rows = zip(bars.lane.tolist(), bars.start.tolist(), bars.row.tolist(), strict=True)
     keys = [f"{view.lanes[lane].kind}.{view.lanes[lane].of}.{start}.{row}" for lane, start, row in rows]
-    inside = np.where(length * _ROOM > view.window[1] - view.window[0], told, "")
+    begin, end = np.maximum(bars.start, view.window[0]), np.minimum(bars.end, view.window[1])  # so names are in sight
+    inside = np.where((end - begin) * _ROOM > view.window[1] - view.window[0], told, "")
     listed = set[str]()
     for code in sorted({*bars.part.tolist(), *(code for spent in view.spent for code in spent)}):
         (part, basis), mine = PARTS[code], np.flatnonzero(bars.part == code)
         shown = _shown(part, or_load=or_load)
         figure.add_trace(go.Bar(
-            x=length[mine] / divisor, base=(bars.start[mine] - zero_ns) / divisor, y=-bars.lane[mine], width=0.8,
-            orientation="h", name=shown, marker=_filled(part, basis), text=inside[mine], textposition="inside",
-            insidetextanchor="start", textangle=0, hovertext=told[mine],
+            x=(end - begin)[mine] / divisor, base=(begin[mine] - zero_ns) / divisor, y=-bars.lane[mine], width=0.8,
+            orientation="h", name=shown, marker=_filled(part, basis, inside[mine] != ""), text=inside[mine],
+            textposition="inside", insidetextanchor="start", textangle=0, hovertext=told[mine],
             customdata=[[keys[i], said[i]] for i in mine.tolist()],
             hovertemplate=f"<b>%{{hovertext}}</b><br>{shown}, {basis}<br>%{{customdata[1]}}<extra></extra>",
-            legendgroup=shown, showlegend=False, unselected={"marker": {"opacity": 0.85}},
+            showlegend=False, unselected={"marker": {"opacity": 0.85}},
         ))  # fmt: skip
         if shown not in listed:
             key = go.Bar(x=[None], y=[0], name=shown, marker=marker(of_part(part), "recorded"), showlegend=True)
@@ -124,9 +128,9 @@ def _bars(figure: go.Figure, view: Zoom, trace: Trace, zero_ns: int, divisor: in
             listed.add(shown)
 
 
-def _filled(part: str, basis: str) -> dict[str, Any]:
-    """Colour and pattern; ranges of one colour lie side by side, so they have an edge."""
-    edge = {"line": {"width": 1, "color": "rgba(255,255,255,0.7)"}} if part == RANGE else {}
+def _filled(part: str, basis: str, long: np.ndarray) -> dict[str, Any]:
+    """Colour and pattern; long ranges have an edge, for ranges of one colour lie side by side."""
+    edge = {"line": {"width": long.astype(np.uint8), "color": "rgba(255,255,255,0.7)"}} if part == RANGE else {}
     return marker(of_part(part), basis) | edge
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tprof.events import PHASES, PURPOSES
-from tprof.present.advice_views import ADVICE_VIEWS
+from tprof.present.advice_views import ACCEPT_VIEWS, ADVICE_VIEWS
 from tprof.present.autotune_views import AUTOTUNE_VIEWS
+from tprof.present.batch_views import BATCH_VIEWS
 from tprof.present.cold_views import COLD_VIEWS, PHASE_COLUMNS
 from tprof.present.columns import Column, View
 from tprof.present.compare_views import COMPARE_VIEWS
@@ -26,8 +27,10 @@ _CHECKS = (
 )
 
 VIEWS: Final[dict[tuple[str, str], View]] = {
+    **ACCEPT_VIEWS,
     **ADVICE_VIEWS,
     **AUTOTUNE_VIEWS,
+    **BATCH_VIEWS,
     **COLD_VIEWS,
     **SHAPE_VIEWS,
     **COMPARE_VIEWS,
@@ -217,22 +220,6 @@ VIEWS: Final[dict[tuple[str, str], View]] = {
             Column("cause", "cold by", 4, sparse=True),
             Column("source", "source", 3, varied=True),
             Column("basis", "basis", 3),
-        ),
-    ),
-    ("batch", "sources"): View(
-        "Sources",
-        "Busy and idle: summed over devices. Cold tax: summed over requests. Tables of each source lie in its folder.",
-        (
-            Column("folder", "source"),
-            Column("wall_ns", "window"),
-            Column("devices", "devices", 2),
-            Column("busy_ns", "busy"),
-            Column("idle_ns", "idle"),
-            Column("cold_ns", "cold tax"),
-            Column("requests", "requests", 1),
-            Column("cold_requests", "cold ones", 1),
-            Column("events", "events", 2),
-            Column("warnings", "warnings", 2),
         ),
     ),
     ("cache", "entries"): View(

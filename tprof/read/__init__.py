@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tprof.read.detect import REPORTS, detect, is_trace
+from tprof.read.detect import REPORTS, detect, is_export, is_trace
 from tprof.read.inflate import inflated_file
 from tprof.read.run_journal import is_run
 
@@ -21,11 +21,15 @@ if TYPE_CHECKING:
     Progress = Callable[[int, int], None] | None
 
 
+# Endings that `nsys export` gives the forms of one capture, the fastest to read first.
+_FORMS = ("_arwdir", "_pqtdir", ".arrows", ".sqlite", ".sqlite.gz")
+
+
 def read_file(path: str | Path, progress: Progress = None) -> Trace:
-    """Read one file, whatever its format; the trace is on the file's own clock and not yet aligned.
+    """Read one file or export, whatever its format; the trace is on its own clock and not yet aligned.
 
     Args:
-        path: torch.profiler JSON, Nsight Systems SQLite (either may be gzip), or an Nsight Systems report.
+        path: torch.profiler JSON, Nsight Systems SQLite (either may be gzip), Arrow or Parquet, or a report.
         progress: called with (done, total), in bytes or rows.
 
     Raises:
@@ -37,7 +41,11 @@ def read_file(path: str | Path, progress: Progress = None) -> Trace:
         from tprof.read.torch_json import read_torch  # noqa: PLC0415  only the format at hand is imported
 
         return read_torch(path, source, progress)
-    return _read_report(path, source, progress) if found == "report" else _read_sqlite(path, source, progress)
+    if found == "report":
+        return _read_report(path, source, progress)
+    from tprof.read.nsight import read_nsight  # noqa: PLC0415  as above
+
+    return read_nsight(path, source, progress) if found == "arrow" else _read_sqlite(path, source, progress)
 
 
 def read_source(path: str | Path, progress: Progress = None) -> list[Trace]:
@@ -81,12 +89,13 @@ def _read_report(path: Path, source: str, progress: Progress) -> Trace:
 def expand(paths: Iterable[str | Path]) -> list[Path]:
     """Trace files of a mix of files and directories.
 
-    A directory gives the traces in it and below it, sorted; a report whose SQLite export lies beside it is left out.
+    A directory gives the traces in it and below it, sorted; of a capture in several forms beside each other, that which
+    reads fastest.
     A path that is no directory is kept as it is, also one that does not exist: reading says what is wrong with it.
     """
     out: list[Path] = []
     for path in map(Path, paths):
-        whole = not path.is_dir() or is_run(path) or any(path.glob("*.parquet"))
+        whole = not path.is_dir() or is_run(path) or is_export(path)
         out += [path] if whole else sorted(_traces(path))
     return list(dict.fromkeys(out))
 
@@ -100,15 +109,22 @@ def _traces(top: Path) -> Iterator[Path]:
             continue
         seen.add((state.st_dev, state.st_ino))
         below[:] = [name for name in below if not name.startswith(".")]
-        if is_run(Path(folder)):
+        if is_run(Path(folder)) or is_export(Path(folder)):
             below.clear()
-            yield Path(folder)
+            if not _better(Path(folder)):
+                yield Path(folder)
             continue
         for name in names:
             path = Path(folder, name)
-            if path.is_file() and not _exported(path) and is_trace(path):
+            if path.is_file() and not _better(path) and is_trace(path):
                 yield path
 
 
-def _exported(path: Path) -> bool:
-    return path.suffix in REPORTS and any(path.with_suffix(end).exists() for end in (".sqlite", ".sqlite.gz"))
+def _better(path: Path) -> bool:
+    """Whether a form of the same Nsight capture that reads faster lies beside it."""
+    forms = [*_FORMS, *REPORTS]
+    mine = next((end for end in forms if path.name.endswith(end)), None)
+    if mine is None:
+        return False
+    faster = forms[: min(forms.index(mine), len(_FORMS))]
+    return any(path.with_name(path.name.removesuffix(mine) + end).exists() for end in faster)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal
 
 from tprof.errors import SourceError
@@ -12,18 +13,19 @@ from tprof.read.inflate import Source
 if TYPE_CHECKING:
     from pathlib import Path
 
-Format = Literal["torch", "nsight", "report"]
+Format = Literal["torch", "nsight", "arrow", "report"]
 SQLITE_MAGIC: Final = b"SQLite format 3\x00"
 REPORTS: Final = (".nsys-rep", ".qdrep", ".qdstrm")
 _OTHERS: Final = {
-    b"PAR1": "is a Parquet file, which is not yet supported; export with `nsys export --type sqlite`",
-    b"ARROW1": "is an Arrow file, which is not yet supported; export with `nsys export --type sqlite`",
+    b"PAR1": "is one Parquet file; of an Nsight export, give the folder that holds it",
+    b"ARROW1": "is one Arrow file; of an Nsight export, give the folder that holds it",
     b"PK\x03\x04": "is a zip archive; unpack it and give the traces inside",
     b"\x28\xb5\x2f\xfd": "is compressed with zstd; decompress it first (zstd -d)",
     b"\xfd7zXZ": "is compressed with xz; decompress it first (xz -d)",
     b"\xff\xfe": "is UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "is UTF-16 text; save it as UTF-8",
 }
+_STREAM: Final = b"\xff\xff\xff\xff"  # an Arrow stream: `nsys export --type arrow`
 _SPACE: Final = b" \t\r\n"
 _JSON: Final = re.compile(rb"\s*(\{|\[\s*[{\]])|\s*\[\s*\Z")  # an object, or a list of objects: `[project]` is TOML
 _PEEK: Final = 1 << 16
@@ -31,12 +33,21 @@ _EVENTS: Final = re.compile(rb'"traceEvents"\s*:|\A\s*\[\s*(?:\{|\])|"ph"\s*:|"n
 
 
 def detect(path: Path) -> Format:
-    """The format of a file: `torch` (JSON), `nsight` (SQLite) or `report` (an Nsight Systems report to be exported).
+    """The format of a source.
+
+    Returns:
+        `torch` (JSON), `nsight` (SQLite), `arrow` (an Nsight export as Arrow or Parquet) or `report` (an Nsight Systems
+        report to be exported).
 
     Raises:
         SourceError: the file cannot be read, or is nothing that tprof reads.
     """
+    with suppress(OSError):  # a name that is too long, a file where a folder should be: `peek` says so
+        if is_export(path):
+            return "arrow"
     start = peek(path)
+    if start.startswith(_STREAM):
+        return "arrow"
     if start.startswith(SQLITE_MAGIC):
         return "nsight"
     if _JSON.match(start):
@@ -85,8 +96,14 @@ def _start(path: Path) -> bytes:
 
 def _directory(path: Path) -> str:
     if next(path.glob("*.parquet"), None):
-        return "is an export to Parquet, which is not yet supported; export with `nsys export --type sqlite`"
+        return "holds Parquet files, but no export of Nsight Systems; give the traces that they were made of"
     return "is a directory; give the trace files in it"
+
+
+def is_export(path: Path) -> bool:
+    """Whether a folder is an Nsight export as Arrow or Parquet: it holds a table that every one has."""
+    tables = (f"{table}{end}" for table in ("StringIds", "META_DATA_EXPORT") for end in (".parquet", ".arrow"))
+    return any((path / name).is_file() for name in tables)
 
 
 def is_trace(path: Path) -> bool:

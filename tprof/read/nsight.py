@@ -1,4 +1,4 @@
-"""Nsight Systems SQLite exports, 2020 to 2026, as a `Trace` on the capture's own clock."""
+"""Nsight Systems exports, 2020 to 2026, as a `Trace` on the capture's own clock."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from tprof import model
 from tprof.errors import SourceError
 from tprof.read import nsight_checks, nsight_device, nsight_host, nsight_meta, nsight_nvtx
 from tprof.read import nsight_schema as ns
+from tprof.read.detect import detect
+from tprof.read.nsight_arrow import ArrowTables
 from tprof.read.nsight_rows import Reading, pids, tids
 from tprof.read.nsight_strings import Strings
 from tprof.read.sqlite import Database
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
     import numpy as np
     import pyarrow as pa
+
+    from tprof.read.columns import Tables
 
     Progress = Callable[[int, int], None]
     HostRows = tuple[pa.Table, np.ndarray]  # the table, and the globalTid of each thread
@@ -31,23 +35,25 @@ def read_nsight(path: Path, source: str, progress: Progress | None = None) -> mo
     """Read one export.
 
     Args:
-        path: uncompressed SQLite file.
+        path: uncompressed SQLite file, an `.arrows` file, or a folder of Arrow or Parquet files.
         source: what the user typed; notes and errors name it.
         progress: called with rows done and rows in all, the latter an estimate.
 
     Raises:
-        SourceError: no SQLite database, damaged, locked, or no export of Nsight Systems.
+        SourceError: damaged, locked, or no export of Nsight Systems.
     """
-    with Database(path, source, ns.KNOWN) as db:
+    is_arrow = path.is_dir() or detect(path) == "arrow"
+    with ArrowTables(path, source, ns.KNOWN) if is_arrow else Database(path, source, ns.KNOWN) as db:
         if not any(t in db for t in (ns.STRINGS, *ns.EVENT_TABLES)):
-            raise SourceError(source, "is a SQLite database, but not an export of Nsight Systems")
+            kind = "Arrow or Parquet" if is_arrow else "a SQLite database"
+            raise SourceError(source, f"is {kind}, but not an export of Nsight Systems")
         return _read(Reading(db, Strings(db)), _Steps(db, progress))
 
 
 class _Steps:
     """Reports rows done, table by table."""
 
-    def __init__(self, db: Database, progress: Progress | None) -> None:
+    def __init__(self, db: Tables, progress: Progress | None) -> None:
         self._sizes = {t: db.guess(t) for t in ns.EVENT_TABLES} if progress else {}
         self._progress = progress
         self._done = 0

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tprof import model
 from tprof.read import nsight_schema as ns
+from tprof.read.columns import Pick
 from tprof.read.nsight_rows import Reading, distinct, numbers, pids, tids
 from tprof.read.nsight_strings import Labels, concat, constant, flat
 
@@ -58,12 +59,11 @@ def runtime(reading: Reading) -> HostRows:
 
 def osrt(reading: Reading) -> HostRows:
     """Operating-system calls that tell of subprocesses and long waits; every other row only counts as skipped."""
-    names = reading.strings.ids(ns.OSRT_NAMES)
-    reads = reading.strings.ids((ns.OSRT_WAITING_READ,))
-    where = f"nameId IN ({_csv(names)}) OR (nameId IN ({_csv(reads)}) AND end - start >= {ns.OSRT_READ_NS})"
+    ids = reading.strings.ids
+    where = [Pick("nameId", ids(ns.OSRT_NAMES)), Pick("nameId", ids((ns.OSRT_WAITING_READ,)), ns.OSRT_READ_NS)]
     usable = {"start", "end", "nameId"} <= set(reading.db.columns(ns.OSRT))
     dropped = reading.dropped.total()
-    data = reading.rows(ns.OSRT, ("start", "end", "globalTid", "nameId"), where=where if usable else "")
+    data = reading.rows(ns.OSRT, ("start", "end", "globalTid", "nameId"), where=where if usable else ())
     if others := reading.db.count(ns.OSRT) - len(data) - (reading.dropped.total() - dropped):
         reading.skipped[ns.OSRT] += others
     return _rows(data, constant("osrt", len(data)), reading.strings.lookup(data["nameId"], _UNKNOWN))
@@ -142,7 +142,3 @@ def _stack(
 ) -> pa.Array:
     pairs = zip(columns, parts, strict=True)
     return pa.concat_arrays([pa.nulls(len(p), kind) if c is None else flat(c) for c, p in pairs])
-
-
-def _csv(numbers_: Sequence[int]) -> str:
-    return ", ".join(str(int(n)) for n in numbers_)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tprof.read import nsight_schema as ns
+from tprof.read.columns import Pick
 from tprof.read.nsight_host import HostRows
 from tprof.read.nsight_rows import TID_MASK, Reading, distinct, numbers, pid, pids
 from tprof.read.nsight_strings import Labels, constant, empty_to_null, encode, flat
@@ -23,8 +24,8 @@ _PAYLOADS = ("uint64Value", "int64Value", "uint32Value", "int32Value", "doubleVa
 _INTS = ("category", "textId", "endGlobalTid", "domainId", "jsonTextId", *_PAYLOADS[:4])
 _TEXTS = ("text", "jsonText")
 _REALS = _PAYLOADS[4:]
-_IS_RANGE = f"eventType IN {ns.NVTX_RANGES}"
-_IS_NAME = f"eventType IN {(ns.NVTX_CATEGORY, ns.NVTX_THREAD_NAME, ns.NVTX_DOMAIN)}"
+_IS_RANGE = (Pick("eventType", ns.NVTX_RANGES),)
+_IS_NAME = (Pick("eventType", (ns.NVTX_CATEGORY, ns.NVTX_THREAD_NAME, ns.NVTX_DOMAIN)),)
 
 
 def ranges(reading: Reading, thread_names: dict[int, str]) -> HostRows:
@@ -54,7 +55,7 @@ def ranges(reading: Reading, thread_names: dict[int, str]) -> HostRows:
 
 def _count_others(reading: Reading, found: int) -> None:
     has_types = "eventType" in reading.db.columns(ns.NVTX)
-    others = reading.db.count(ns.NVTX, f"eventType IS NULL OR NOT {_IS_RANGE}") if has_types else 0
+    others = reading.db.count(ns.NVTX) - reading.db.count(ns.NVTX, _IS_RANGE) if has_types else 0
     if others:
         reading.skipped[ns.NVTX] += others
     if others and not found:

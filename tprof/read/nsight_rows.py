@@ -16,8 +16,8 @@ from tprof.model import first_rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tprof.read.columns import Pick, Tables
     from tprof.read.nsight_strings import Strings
-    from tprof.read.sqlite import Database
 
 PID_BITS, TID_MASK, PID_MASK = 24, 0xFFFFFF, 0xFFFFFF
 
@@ -34,7 +34,7 @@ class Reading:
         skipped: rows that are no events, by table or kind.
     """
 
-    db: Database
+    db: Tables
     strings: Strings
     notes: list[Note] = field(default_factory=list)
     dropped: Counter[str] = field(default_factory=Counter)
@@ -45,7 +45,7 @@ class Reading:
         self.notes.append(Note(code, message, count, self.db.source))
 
     def rows(self, table: str, required: Sequence[str], ints: Sequence[str] = (), texts: Sequence[str] = (),
-             reals: Sequence[str] = (), where: str = "") -> pa.Table:  # fmt: skip
+             reals: Sequence[str] = (), where: Sequence[Pick] = ()) -> pa.Table:  # fmt: skip
         """Rows of an event table in which every required column holds an integer and the end is not before the start.
 
         Args:
@@ -54,7 +54,7 @@ class Reading:
             ints: further integer columns.
             texts: string columns.
             reals: columns of floating-point numbers.
-            where: SQL condition, as `Database.fetch` takes it.
+            where: only rows that any of these takes.
 
         Returns:
             The good rows; none, with a note, where the table lacks a required column.

@@ -15,7 +15,7 @@ from tprof.read import nsight_schema as ns
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tprof.read.sqlite import Database
+    from tprof.read.columns import Tables
 
 _DENSE_LIMIT = 1 << 22  # above this largest id, look ids up by bisection: a dense array would be mostly holes
 
@@ -102,7 +102,7 @@ class Strings:
         missing: ids looked up so far that the table does not have.
     """
 
-    def __init__(self, db: Database) -> None:
+    def __init__(self, db: Tables) -> None:
         data = db.fetch(ns.STRINGS, ints=("id",), texts=("value",))
         data = data.filter(data["id"].is_valid())
         data = data.take(pc.sort_indices(data["id"]))
@@ -112,10 +112,10 @@ class Strings:
         self._dense = self._table()
         self.missing = 0
 
-    def ids(self, names: Sequence[str]) -> list[int]:
+    def ids(self, names: Sequence[str]) -> tuple[int, ...]:
         """Every id whose string is one of `names`."""
         wanted = np.flatnonzero(pc.is_in(self._values, pa.array(names, pa.string())).to_numpy(zero_copy_only=False))
-        return [int(i) for i in self._ids[np.isin(self._codes, wanted)]]
+        return tuple(self._ids[np.isin(self._codes, wanted)].tolist())
 
     def lookup(self, column: pa.ChunkedArray, unknown: str | None = None) -> Labels:
         """Labels of a column of string ids.

@@ -10,7 +10,7 @@ import msgspec
 from tprof.errors import SourceError
 from tprof.events import Note
 from tprof.model import Trace, table
-from tprof.read.run_journal import Journal, read_journal, read_launches
+from tprof.read.run_journal import Journal, journal_files, read_journal, read_launches
 from tprof.read.run_tables import Tables
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def read_run(path: Path, source: str, progress: Callable[[int, int], None] | Non
         SourceError: the directory cannot be read, or no process wrote anything.
     """
     said = _run_json(path, source)
-    found = sorted(path.glob("process-*.jsonl"))
+    found = journal_files(path)
     journals = []
     for i, file in enumerate(found):
         journals.append(read_journal(file))
@@ -84,11 +84,11 @@ def _epochs(said: dict[str, Any], journals: list[Journal]) -> dict[str, tuple[in
 
 
 def _trace(journal: Journal, said: dict[str, Any], source: str, epoch: tuple[int, int]) -> Trace:
-    launches, cut = read_launches(journal.path.with_suffix(".launches"))
+    launches, cut = read_launches(journal.path)
     tables = Tables(journal, launches)
     process = journal.process
     host = tables.host()
-    name = f"{source}/{journal.path.stem}"
+    name = f"{source}/{journal.path.name.partition('.jsonl')[0]}"
     return Trace(
         host=host,
         device=table("device"),

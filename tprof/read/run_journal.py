@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
+from tprof.read.inflate import Source
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 Record = dict[str, Any]
+JOURNALS: Final = ("process-*.jsonl", "process-*.jsonl.gz")
 _HEADER: Final = 16
 _MAGIC: Final = b"TPROFLCH"
 _CHUNK: Final = np.dtype([("magic", "S4"), ("n", "<u4"), ("tid", "<i8"), ("t_ns", "<i8")])
@@ -70,14 +73,28 @@ class Journal:
 
 def is_run(path: Path) -> bool:
     """Whether a directory is a run directory: it says so, or holds a journal."""
-    return path.is_dir() and ((path / "run.json").is_file() or any(path.glob("process-*.jsonl")))
+    return path.is_dir() and ((path / "run.json").is_file() or bool(journal_files(path)))
+
+
+def journal_files(path: Path) -> list[Path]:
+    """The journals of a run directory, gzipped ones too, by name."""
+    return sorted(file for pattern in JOURNALS for file in path.glob(pattern))
+
+
+def contents(path: Path) -> bytes:
+    """Bytes of a file of a run, inflated where it was gzipped; what is lost of it shows as a cut last line or chunk.
+
+    Raises:
+        SourceError: it cannot be read.
+    """
+    return b"".join(Source(path, path.name).pieces())
 
 
 def read_journal(path: Path) -> Journal:
     """Read the lines of one `process-*.jsonl`; a line that is cut or damaged is counted and left out."""
     journal = Journal(path)
     decode = msgspec.json.Decoder(dict[str, Any]).decode
-    for line in path.read_bytes().split(b"\n"):
+    for line in contents(path).split(b"\n"):
         if not line:
             continue
         try:
@@ -103,10 +120,11 @@ def _take(journal: Journal, record: Record) -> None:
     journal.last_ns = max(journal.last_ns, int(record.get("t_ns", 0)))
 
 
-def read_launches(path: Path) -> tuple[dict[str, np.ndarray], int]:
-    """Launches of one process as columns (shape (launches,)), with `tid` added, and the bytes of a cut last chunk."""
+def read_launches(journal: Path) -> tuple[dict[str, np.ndarray], int]:
+    """Launches beside a journal as columns (shape (launches,)), with `tid` added, and the bytes of a cut last chunk."""
     names = [name for name, _ in _COLUMNS]
-    data = path.read_bytes() if path.exists() else b""
+    plain = journal.with_name(journal.name.removesuffix(".gz").removesuffix(".jsonl") + ".launches")
+    data = next((contents(file) for file in (plain, plain.with_name(plain.name + ".gz")) if file.exists()), b"")
     parts: list[list[np.ndarray]] = [[] for _ in (*names, "tid")]
     at = _HEADER if data.startswith(_MAGIC) else len(data)
     while at + _CHUNK.itemsize <= len(data):

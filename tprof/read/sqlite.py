@@ -18,10 +18,11 @@ import pyarrow.compute as pc
 
 from tprof.errors import SourceError
 from tprof.model import numbers
+from tprof.read.columns import Pick, decoded, resolve, whole
 from tprof.read.sqlite_pages import integers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 MAGIC = b"SQLite format 3\0"
@@ -88,11 +89,11 @@ class Database:
         """Whether the file has the table, be it empty."""
         return table in self._tables
 
-    def count(self, table: str, where: str = "") -> int:
-        """Number of rows (that meet a condition, as for `fetch`), 0 where there is no such table."""
+    def count(self, table: str, where: Sequence[Pick] = ()) -> int:
+        """Number of rows (that any of the picks takes), 0 where there is no such table."""
         if table not in self._tables:
             return 0
-        return int(str(self._rows(_query("count(*)", self._tables[table][0], where))[0][0]))
+        return int(str(self._rows(_query("count(*)", self._tables[table][0], _condition(where)))[0][0]))
 
     def guess(self, table: str) -> int:
         """About how many rows: the last row's number, which costs nothing to find."""
@@ -105,7 +106,7 @@ class Database:
             return 0
 
     def fetch(self, table: str, ints: Sequence[str] = (), texts: Sequence[str] = (), reals: Sequence[str] = (),
-              where: str = "") -> pa.Table:  # fmt: skip
+              where: Sequence[Pick] = ()) -> pa.Table:  # fmt: skip
         """Columns of a table.
 
         Args:
@@ -113,7 +114,7 @@ class Database:
             ints: columns that come as int64; a value that is no integer becomes null and is counted.
             texts: columns that come as strings, bytes that are not UTF-8 replaced.
             reals: columns that come as float64; what is no number, or minus infinity, becomes null.
-            where: SQL condition, made of known columns and numbers only.
+            where: only rows that any of these takes, of known columns.
 
         Returns:
             All the columns asked for, in that order; one that the table does not have is all null. No rows where
@@ -128,7 +129,7 @@ class Database:
         if not present:
             return pa.table({name: pa.nulls(0, kind) for name, kind in types.items()})
         schema = pa.schema([(name, types[name]) for name in present])
-        data = self._select(self._tables[table][0], schema, where)
+        data = self._select(self._tables[table][0], schema, _condition(where))
         return pa.table({n: data[n] if n in present else pa.nulls(len(data), k) for n, k in types.items()})
 
     def _select(self, table: str, schema: pa.Schema, where: str) -> pa.Table:
@@ -146,18 +147,9 @@ class Database:
             return pc.if_else(pc.not_equal(column, -np.inf), column, pa.scalar(None, pa.float64()))
         if not pa.types.is_string(kind):
             return column
-        try:
-            return column.cast(pa.string())
-        except pa.ArrowInvalid:
-            return self._repair(column.combine_chunks().dictionary_encode())
-
-    def _repair(self, column: pa.DictionaryArray) -> pa.ChunkedArray:
-        """Bytes as text although some are not UTF-8."""
-        words = column.dictionary.to_pylist()
-        bad = np.array([not _is_utf8(w) for w in words])
-        self.bad_texts += int(bad[column.indices.to_numpy()].sum())
-        texts = pa.array([w.decode("utf-8", "replace") for w in words], pa.string())
-        return pa.chunked_array([texts.take(column.indices)])
+        texts, bad = decoded(column)
+        self.bad_texts += bad
+        return texts
 
     def _paged(self, table: str, schema: pa.Schema) -> pa.Table | None:
         """From the file's own pages; None where they are in use, or hold more than integers."""
@@ -198,7 +190,7 @@ class Database:
     def _column(self, values: Sequence[object], kind: pa.DataType) -> pa.Array:
         if not pa.types.is_integer(kind):
             return pa.array(values, kind)
-        out = [_integer(v) for v in values]
+        out = [whole(v) for v in values]
         self.bad_values += sum(a is None and b is not None for a, b in zip(out, values, strict=True))
         return pa.array(out, kind)
 
@@ -220,7 +212,7 @@ class Database:
         """Known tables of the file: their name in it and their known columns. Views and virtual tables may run code."""
         rows = self._rows("SELECT name, rootpage FROM sqlite_master WHERE type = 'table' AND rootpage > 0")
         roots = {_text(name): int(str(root)) for name, root in rows}
-        names = {t: n for t in self._known if (n := _resolve(t, roots))}
+        names = {t: n for t in self._known if (n := resolve(t, roots))}
         return {t: (n, self._probe_columns(t, n, roots[n])) for t, n in names.items()}
 
     def _probe_columns(self, table: str, name: str, root: int) -> tuple[str, ...]:
@@ -257,9 +249,14 @@ def _query(what: str, table: str, where: str = "") -> str:
     return f"SELECT {what} FROM {table}" + (f" WHERE {where}" if where else "")
 
 
-def _resolve(table: str, present: Iterable[str]) -> str | None:
-    """The name under which a table is there: its own, or with the suffix that some exports give it."""
-    return next((n for n in (table, *(f"{table}_V{v}" for v in range(9, 1, -1))) if n in present), None)
+def _condition(where: Sequence[Pick]) -> str:
+    """The picks as SQL; made of known columns and numbers only."""
+    return " OR ".join(f"({_picked(pick)})" for pick in where)
+
+
+def _picked(pick: Pick) -> str:
+    within = f"{pick.column} IN ({', '.join(str(int(v)) for v in pick.values)})"
+    return within + (f" AND end - start >= {int(pick.least_ns)}" if pick.least_ns else "")
 
 
 def _uri(path: Path) -> str:
@@ -306,18 +303,3 @@ def _explain(problem: sqlite3.Error | UnicodeDecodeError) -> str:
 
 def _text(name: object) -> str:
     return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
-
-
-def _is_utf8(value: bytes) -> bool:
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _integer(value: object) -> int | None:
-    if isinstance(value, int):
-        return value
-    whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**63
-    return int(value) if whole and isinstance(value, float) else None

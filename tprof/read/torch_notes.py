@@ -86,16 +86,27 @@ def _device_notes(host: pa.Table, device: pa.Table, source: str) -> Iterator[Not
 
 
 def _orphans(host: pa.Table, device: pa.Table) -> int:
-    """Launch calls whose correlation id no device event has."""
+    """Launch calls whose correlation id no device event has; one that a stream capture took put nothing on a device."""
     code, names = codes(host, "name")
     launch = np.array([bool(_LAUNCH.match(name)) for name in names], bool)
     kind, kinds = codes(host, "kind")
     api = np.array([name in ("runtime", "driver") for name in kinds], bool)
     if not len(code):
         return 0
-    called = ints(host, "correlation")[launch[code] & api[kind]]
+    called = ints(host, "correlation")[launch[code] & api[kind] & ~_captured(host, code, names)]
     called = called[called >= 0]
     return int((~np.isin(called, ints(device, "correlation"))).sum())
+
+
+def _captured(host: pa.Table, code: np.ndarray, names: list[str]) -> np.ndarray:
+    """Whether each row began while its thread was capturing a stream, shape (rows,) bool."""
+    step = np.array([name.endswith("StreamBeginCapture") - 1 * name.endswith("StreamEndCapture") for name in names])
+    thread, start = ints(host, "thread"), ints(host, "start_ns")
+    order = np.lexsort((start, thread))
+    depth = np.cumsum(step[code][order])  # captures are balanced on a thread, or the trace ends within one
+    inside = np.empty(len(code), bool)
+    inside[order] = depth > 0
+    return inside
 
 
 def _lines(source: Source, offsets: list[int]) -> dict[int, int]:

@@ -205,8 +205,8 @@ def _stop_listening() -> None:
 def at_exit() -> None:
     """The program ends within a `trace`: what waits goes to disk."""
     global _depth  # noqa: PLW0603
-    listen.listeners.clear()
-    listen.at_launch.clear()
+    for listener in tuple(listen.listeners):
+        listen.remove(listener)
     _stop_listening()
     if live.active is not None:
         _depth = 1

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from tprof.errors import GATE, TprofError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -25,6 +27,7 @@ class RefusedError(TprofError):
 
 
 log: Final = logging.getLogger("tprof")
+wanted: Final[ContextVar[bool]] = ContextVar("tprof_wanted", default=False)
 _broken: dict[str, str] = {}
 _listener: Callable[[str, str], None] | None = None
 
@@ -40,6 +43,16 @@ def call(hook: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
     except FAILURES as error:
         switch_off(hook, error)
         return None
+
+
+@contextlib.contextmanager
+def asked_for() -> Iterator[None]:
+    """What compiles or tunes within is meant to, also after ready: no `tprof.guard` minds it."""
+    token = wanted.set(True)
+    try:
+        yield
+    finally:
+        wanted.reset(token)
 
 
 def switch_off(hook: str, error: BaseException) -> None:

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 from tprof.record import guard
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tprof.record.spans import Span
     from tprof.record.threads import ThreadState
 
 listeners: Final[list[Listener]] = []
-at_launch: Final[list[Listener]] = []  # those that also hear of every launch
+at_launch: tuple[tuple[str, Callable[..., None]], ...] = ()  # (name, method) of those who hear of launches now
 ready_ns = 0  # when the program said that its start-up is over; 0 until then
 
 
 class Listener:
     """Hears of spans, on the thread that does the work. A method that fails is switched off (`guard.call`)."""
-
-    hears_launches = False
 
     def begun(self, span: Span) -> None:
         """A span is open; its work has not begun."""
@@ -27,7 +27,7 @@ class Listener:
         """A span is over, and no longer on its thread's stack; `attrs` are those of its end."""
 
     def launching(self, state: ThreadState, kernel: Any, args: tuple[Any, ...]) -> None:
-        """A loaded CompiledKernel is about to be launched; only heard with `hears_launches`."""
+        """A loaded CompiledKernel is about to be launched; heard between `hear_launches` and `skip_launches`."""
 
     def ready(self, t_ns: int) -> None:
         """The program says that its start-up is over."""
@@ -36,15 +36,13 @@ class Listener:
 def add(listener: Listener) -> None:
     """From now on `listener` hears."""
     listeners.append(listener)
-    if listener.hears_launches:
-        at_launch.append(listener)
 
 
 def remove(listener: Listener) -> None:
     """`listener` hears no more; nothing happens if it did not."""
-    for those in (listeners, at_launch):
-        if listener in those:
-            those.remove(listener)
+    skip_launches(listener)
+    if listener in listeners:
+        listeners.remove(listener)
 
 
 def tell(method: str, *said: Any) -> None:
@@ -55,8 +53,21 @@ def tell(method: str, *said: Any) -> None:
 
 def launching(state: ThreadState, kernel: Any, args: tuple[Any, ...]) -> None:
     """Tell those who hear of launches."""
-    for listener in tuple(at_launch):
-        guard.call(f"{type(listener).__name__}.launching", listener.launching, state, kernel, args)
+    for name, hear in at_launch:
+        guard.call(name, hear, state, kernel, args)
+
+
+def hear_launches(listener: Listener) -> None:
+    """`listener` hears of launches, which a warm launch pays for."""
+    global at_launch  # noqa: PLW0603 - replaced as a whole: launches walk through it without a lock
+    heard = (f"{type(listener).__name__}.launching", listener.launching)
+    at_launch = (*(other for other in at_launch if other != heard), heard)
+
+
+def skip_launches(listener: Listener) -> None:
+    """`listener` hears of launches no more."""
+    global at_launch  # noqa: PLW0603 - as above
+    at_launch = tuple(other for other in at_launch if other[1] != listener.launching)
 
 
 def mark_ready(t_ns: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,6 +10,7 @@ import msgspec
 
 from tprof.read.detect import detect
 from tprof.read.run import companions
+from tprof.read.run_journal import contents, journal_files
 from tprof.scrub.sqlite import scrub_sqlite
 from tprof.scrub.torch import scrub_torch
 
@@ -17,20 +19,20 @@ if TYPE_CHECKING:
 
     from tprof.scrub.words import Words
 
-_JOURNALS: Final = ("process-*.jsonl",)
-_AS_IS: Final = ("process-*.launches", "started")  # numbers only
+_AS_IS: Final = ("process-*.launches", "process-*.launches.gz", "started")  # numbers only
 _ENVIRONMENT: Final = frozenset({"environment", "env"})
 
 
 def scrub_run(path: Path, out: Path, words: Words) -> list[str]:
     """Write the copy; returns the files that were left out."""
     out.mkdir(mode=0o700)
-    journals = [*path.glob("run.json"), *sorted(path.glob("process-*.jsonl"))]
+    journals = [*path.glob("run.json"), *journal_files(path)]
     for file in journals:
         for line in _lines(file):
             _learn(line, words)
     for file in journals:
-        (out / file.name).write_bytes(b"\n".join(_scrubbed(line, words) for line in _lines(file)))
+        text = b"\n".join(_scrubbed(line, words) for line in _lines(file))
+        (out / file.name).write_bytes(gzip.compress(text) if file.suffix == ".gz" else text)
     for pattern in _AS_IS:
         for file in path.glob(pattern):
             shutil.copyfile(file, out / file.name)
@@ -41,7 +43,7 @@ def scrub_run(path: Path, out: Path, words: Words) -> list[str]:
 
 
 def _lines(file: Path) -> list[bytes]:
-    return file.read_bytes().split(b"\n") if file.suffix == ".jsonl" else [file.read_bytes()]
+    return contents(file).split(b"\n") if ".jsonl" in file.name else [file.read_bytes()]
 
 
 def _learn(line: bytes, words: Words) -> None:

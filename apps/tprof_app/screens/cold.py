@@ -31,7 +31,7 @@ _NOTHING: Final = (
     "`tprof record -- python serve.py`."
 )
 _PLAN: Final = (
-    'What is hot and was costly in this recording, as a file: `tprof.warmup("plan.json")` compiles it and restores the '
+    'What is hot and was costly in this recording, as a file: tprof.warmup("plan.json") compiles it and restores the '
     "winners before a service is ready."
 )
 _NO_READY: Final = (

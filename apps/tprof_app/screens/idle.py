@@ -29,7 +29,7 @@ def page(recording: Recording, state: State) -> None:
     _filters(recording, state)
     result = recording.ask("idle", replace(state.options, top=_GAPS))
     if not result.tables["phases"]:
-        st.info(_NO_DEVICE, icon=":material/info:")
+        panel(result, "phases", state.command("idle"), empty=_NO_DEVICE)
         return
     _phases(result, state)
     _lengths(result, state)
@@ -38,7 +38,7 @@ def page(recording: Recording, state: State) -> None:
 
 def _filters(recording: Recording, state: State) -> None:
     """Devices and ranks, where there are several."""
-    every = recording.ask("idle", replace(state.options, devices=(), ranks=()))
+    every = recording.ask("idle", replace(state.options, devices=(), ranks=(), top=_GAPS))
     names = list(dict.fromkeys(row["device"] for row in every.tables["phases"]))
     ranks = sorted({rank for rank in recording.trace.processes["rank"].to_pylist() if rank is not None})
     with st.container(horizontal=True):

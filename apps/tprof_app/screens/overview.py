@@ -26,8 +26,7 @@ _ABREAST: Final = 3  # cards
 
 def page(recording: Recording, state: State) -> None:
     """Answer, cards, wall clock, findings."""
-    with st.spinner("Finding out whose time it was", show_time=True):
-        summary, shapes = recording.ask("summary", state.options), recording.ask("shapes", state.options)
+    summary, shapes = recording.ask("summary", state.options), recording.ask("shapes", state.options)
     st.markdown(f"**{plain(sentence.answer(summary))}**")
     _cards([*cards(summary), *cold_shapes(shapes)])
     panels.warnings(summary)
@@ -87,10 +86,4 @@ def _finding(number: int, row: Row, state: State) -> None:
     lines += [f"{title}: {plain(words.sentence(row[key]))}" for key, title in _DETAILS.items() if row[key]]
     with st.container(border=True):
         st.markdown("  \n".join(lines))
-        state.link(
-            "Timeline",
-            "Show in the timeline",
-            window=window_text(row["start_ns"], row["end_ns"]),
-            crumb=None,
-            pick=None,
-        )
+        state.link("Timeline", "Show in the timeline", window=window_text(row["start_ns"], row["end_ns"]))

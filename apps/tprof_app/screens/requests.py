@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import streamlit as st
 
 from tprof.present import columns, figures, figures_requests, units, views
+from tprof.present.names import clean
 from tprof_app import choices
 from tprof_app.panels import chart, downloads, heading, panel, table
 from tprof_app.state import one_of, segments, text_box, window_text
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from tprof_app.recording import Recording
     from tprof_app.state import State
 
-_DRAWN: Final = 40
+_DRAWN: Final = 24
+_NAMED: Final = 8
 _NO_REQUEST: Final = (
     "No range here is a request. Name the ranges that are, as `--range` takes them (`step*`), or mark them: "
     "`with tprof.request(name):`."
@@ -37,11 +39,7 @@ def page(recording: Recording, state: State) -> None:
     text_box(state, "range", "Ranges that are requests", placeholder="request*, else ProfilerStep*")
     result = recording.ask("requests", choices.bucketed(state.options))
     if not result.tables["requests"]:
-        names = ", ".join(recording.trace.range_names()[:8])
-        st.info(_NO_REQUEST, icon=":material/info:")
-        if names:
-            st.caption("Ranges of the recording, the most frequent first:")
-            st.text(names)
+        _none(recording)
         panel(result, "job", state.command("requests"))
         return
     _budgets(result, state)
@@ -53,6 +51,14 @@ def page(recording: Recording, state: State) -> None:
     panel(result, "job", state.command("requests"))
 
 
+def _none(recording: Recording) -> None:
+    """What could be a request."""
+    st.info(_NO_REQUEST, icon=":material/info:")
+    if names := recording.trace.range_names()[:_NAMED]:
+        st.caption("Ranges of the recording, the most frequent first:")
+        st.text("\n".join(map(clean, names)))
+
+
 def _budgets(result: Result, state: State) -> None:
     """Stacked bars, and the table; a chosen request leads to its window."""
     view, rows = views.view(result, "requests"), result.payload["requests"]
@@ -61,7 +67,8 @@ def _budgets(result: Result, state: State) -> None:
         order = segments(state, "order", "Order of the bars", list(_ORDERS))
         share = segments(state, "bars", "Length of the bars", ("Time", "Share of the request")) != "Time"
     drawn = sorted(rows, key=_ORDERS[order])[:_DRAWN]
-    figure = figures.requests(drawn, normalise=share, or_load=columns.or_load(result))
+    named = [row | {"name": f"{row['name']} {row['id'] or ''}".strip()} for row in drawn]
+    figure = figures.requests(named, normalise=share, or_load=columns.or_load(result))
     cold = sum(row["cold_tax_ns"] > 0 for row in rows)
     chart(
         figure,

@@ -17,19 +17,20 @@ from tprof.present import perfetto, units, views
 from tprof.present.timeline import dragged, pick, timeline
 from tprof.present.words import part_label
 from tprof_app import panels
-from tprof_app.state import change, one_of, some_of, text_box, window_text
+from tprof_app.state import change, one_of, segments, some_of, text_box, window_text
 
 if TYPE_CHECKING:
     from tprof.analyze.zoom import Zoom
     from tprof_app.recording import Recording
     from tprof_app.state import State
 
-_SHORTEST: Final = {"0": "any", **{str(10**n): f"{units.duration(10**n)} or longer" for n in range(3, 10)}}
+_SHORTEST: Final = {"": "any", **{str(10**n): f"{units.duration(10**n)} or longer" for n in range(3, 10)}}
 _KINDS: Final = {
     "device": "where a device's time went", "stream": "streams", "thread": "threads by phase", "ranges": "ranges",
 }  # fmt: skip
 _WORDS: Final = tuple(dict.fromkeys(part for part, _ in PARTS if part != RANGE))
 _CRUMBS: Final = 6
+_MOUSE: Final = ("Drag to zoom", "Click for details")
 _FILTERS: Final = ("lanes", "phase", "min", "kernel", "shape", "range")
 
 
@@ -76,7 +77,7 @@ def _filters(state: State) -> Wanted:
             said = "A glob: these ranges, and what was launched in them."
             ranges = text_box(state, "range", "Range", placeholder="request*", help=said)
         st.button("Clear filters", on_click=_clear, type="tertiary", icon=":material/filter_alt_off:")
-    return Wanted(tuple(kinds), tuple(parts), kernel, shape, (ranges,) if ranges else (), int(least))
+    return Wanted(tuple(kinds), tuple(parts), kernel, shape, (ranges,) if ranges else (), int(least or 0))
 
 
 def _clear() -> None:
@@ -97,6 +98,7 @@ def _crumbs(state: State, extent: tuple[int, int]) -> None:
         for label, icon, to in _steps((low, high), extent):
             text, same = window_text(*to) if to != extent else None, to == (low, high)
             st.button(label, on_click=_to, args=(text, crumbs), type="tertiary", icon=icon, disabled=same)
+        segments(state, "mouse", "Mouse", _MOUSE, label_visibility="collapsed")
 
 
 def _steps(window: tuple[int, int], extent: tuple[int, int]) -> list[tuple[str, str, tuple[int, int]]]:
@@ -112,7 +114,7 @@ def _steps(window: tuple[int, int], extent: tuple[int, int]) -> list[tuple[str, 
 
 
 def _to(window: str | None, crumbs: list[str]) -> None:
-    change(window=window, crumb=crumbs if window else None, pick=None)
+    change(window=window, crumb=crumbs if window else None)
 
 
 def _figure(recording: Recording, state: State, view: Zoom) -> None:
@@ -120,15 +122,13 @@ def _figure(recording: Recording, state: State, view: Zoom) -> None:
         said = "Nothing of this window passes the filters. Clear them, or show all of the recording."
         st.info(said, icon=":material/filter_alt_off:")
         return
-    figure = timeline(view, recording.trace, recording.extent[0], or_load=recording.or_load)
+    picking = state.get("mouse") == _MOUSE[1]
+    figure = timeline(view, recording.trace, recording.extent[0], or_load=recording.or_load, picking=picking)
     lanes = f"{len(view.lanes)} lanes" + (f" ({view.hidden} more are hidden: filter)" if view.hidden else "")
     few = f"a strip shows the shares of each pixel, and the {len(view.bars.lane)} longest are bars"
     drawn = "each is a bar" if view.intervals <= BARS else few
-    st.caption(
-        f"{units.count(view.intervals)} intervals in {lanes}; {drawn}. Drag to zoom, click a bar for details. "
-        "Hatched: inferred."
-    )
-    key = f"timeline-{view.window}-{view.intervals}"  # another chart for another view: nothing is selected in it
+    st.caption(f"{units.count(view.intervals)} intervals in {lanes}; {drawn}. Hatched: inferred.")
+    key = f"timeline-{view.window}-{view.intervals}-{picking}"  # another chart for another view: nothing is selected
     panels.chart(
         figure, f"Timeline of {units.count(view.intervals)} intervals in {lanes}", key,
         on_select=lambda: _selected(key, state, view), selection_mode=("points", "box"),
@@ -142,7 +142,7 @@ def _selected(key: str, state: State, view: Zoom) -> None:
         here = state.get("window")
         crumbs = [*state.all("crumb"), *([here] if here else [])][-_CRUMBS:]
         to = dragged(view, selection.box[0]["x"], state.extent[0])
-        change(window=window_text(*to), crumb=crumbs, pick=None)
+        change(window=window_text(*to), crumb=crumbs)
     elif selection.points:
         said = selection.points[0].get("customdata")
         change(pick=str(said[0]) if said else None)
@@ -150,7 +150,7 @@ def _selected(key: str, state: State, view: Zoom) -> None:
 
 def _picked(recording: Recording, state: State) -> None:
     """What is known of the bar that was clicked."""
-    lanes = {(lane.kind, lane.of): lane for lane in recording.lanes}
+    lanes = {(lane.kind, lane.of): lane for lane in reversed(recording.lanes)}  # of ranges, the outermost
     said = pick(state.get("pick"))
     if said is None or said[:2] not in lanes:
         return

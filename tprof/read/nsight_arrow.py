@@ -1,0 +1,181 @@
+"""Nsight exports as Arrow or Parquet: a folder with a file per table (`parquetdir`, `arrowdir`), or one `.arrows` file.
+
+The types are not SQLite's: ids are unsigned, texts may hold any bytes, small numbers are narrow. A store gives the same
+columns as `sqlite.Database` does, so that the rest of the reader need not know.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tprof.errors import SourceError
+from tprof.read.columns import Pick, decoded, resolve, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+Stored = Any  # a Parquet file or an Arrow table, which have no types
+_ENDS: Final = (".parquet", ".arrow")
+_FILE: Final = b"ARROW1"  # the other kind of Arrow file begins with its schema
+
+
+class ArrowTables:
+    """One export, open for reading; Parquet is read when asked for, Arrow is mapped and takes no memory.
+
+    Args:
+        path: the folder, or an `.arrows` file.
+        source: what the user typed; errors begin with it.
+        known: tables and their columns that may be asked for.
+
+    Raises:
+        SourceError: a file of the export cannot be read.
+
+    Attributes:
+        source, bad_values, bad_texts: as `columns.Tables` says.
+    """
+
+    def __init__(self, path: Path, source: str, known: Mapping[str, Sequence[str]]) -> None:
+        self.source = source
+        self.bad_values = 0
+        self.bad_texts = 0
+        self._known = known
+        try:
+            present = _folder(path, known) if path.is_dir() else _streams(path)
+        except (OSError, pa.ArrowException) as problem:
+            raise SourceError(source, f"is a damaged export ({_first_line(problem)}); export it again") from problem
+        self._stored = {t: present[name] for t in known if (name := resolve(t, present))}
+
+    def __enter__(self) -> Self:
+        """The store itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the files."""
+        for stored in self._stored.values():
+            if isinstance(stored, pq.ParquetFile):
+                stored.close()
+
+    def __contains__(self, table: str) -> bool:
+        """Whether the export has the table, be it empty."""
+        return table in self._stored
+
+    def columns(self, table: str) -> tuple[str, ...]:
+        """The known columns that `table` really has; empty where there is no such table."""
+        present = _names(self._stored[table]) if table in self._stored else ()
+        return tuple(c for c in self._known.get(table, ()) if c in present)
+
+    def count(self, table: str, where: Sequence[Pick] = ()) -> int:
+        """Number of rows (that any of the picks takes), 0 where there is no such table."""
+        if not where or table not in self._stored:
+            return self.guess(table)
+        data = self._data(table, [p.column for p in where])
+        return int(pc.sum(_mask(data, where)).as_py() or 0)
+
+    def guess(self, table: str) -> int:
+        """How many rows."""
+        stored = self._stored.get(table)
+        return 0 if stored is None else _rows(stored)
+
+    def fetch(self, table: str, ints: Sequence[str] = (), texts: Sequence[str] = (), reals: Sequence[str] = (),
+              where: Sequence[Pick] = ()) -> pa.Table:  # fmt: skip
+        """Columns of a table, as `sqlite.Database.fetch` gives them.
+
+        Raises:
+            SourceError: the file is damaged.
+        """
+        wanted = ((ints, pa.int64()), (texts, pa.string()), (reals, pa.float64()))
+        types = {name: kind for names, kind in wanted for name in names}
+        present = [name for name in types if name in self.columns(table)]
+        if not present:
+            return pa.table({name: pa.nulls(0, kind) for name, kind in types.items()})
+        asked = [p.column for p in where] + (["start", "end"] if any(p.least_ns for p in where) else [])
+        data = self._data(table, [*present, *asked])
+        data = data.filter(_mask(data, where)) if where else data
+        found = {name: self._finish(data[name], types[name]) for name in present}
+        return pa.table({n: found.get(n, pa.nulls(len(data), k)) for n, k in types.items()})
+
+    def _data(self, table: str, names: Sequence[str]) -> pa.Table:
+        stored, columns = self._stored[table], list(dict.fromkeys(names))
+        try:
+            return stored.read(columns) if isinstance(stored, pq.ParquetFile) else stored.select(columns)
+        except (OSError, pa.ArrowException) as problem:
+            message = f"its table {table} is damaged ({_first_line(problem)}); export the report again"
+            raise SourceError(self.source, message) from problem
+
+    def _finish(self, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_string(kind):
+            texts, bad = decoded(column.cast(pa.binary()))
+            self.bad_texts += bad
+            return texts.fill_null("")  # as SQLite's reader gives a null
+        if column.type == pa.uint64() and kind == pa.int64():
+            return pa.chunked_array([chunk.view(kind) for chunk in column.chunks], kind)  # as SQLite stores it
+        return self._cast(column, kind)
+
+    def _cast(self, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+        try:
+            return column.cast(kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            values = column.to_pylist()
+        out = [whole(v) for v in values]
+        self.bad_values += sum(a is None and b is not None for a, b in zip(out, values, strict=True))
+        return pa.chunked_array([pa.array(out, kind)])
+
+
+def _folder(path: Path, known: Mapping[str, Sequence[str]]) -> dict[str, Stored]:
+    """The tables of a folder that may be asked for, by the names of their files."""
+    files = {file.stem: file for end in _ENDS for file in sorted(path.glob(f"*{end}"))}
+    names = [name for table in known if (name := resolve(table, files))]
+    return {name: _open(files[name]) for name in names}
+
+
+def _open(file: Path) -> Stored:
+    if file.suffix == ".parquet":
+        return pq.ParquetFile(file, memory_map=True)
+    source = pa.memory_map(str(file))
+    if source.read(len(_FILE)) == _FILE:
+        return pa.ipc.open_file(source).read_all()
+    source.seek(0)
+    return pa.ipc.open_stream(source).read_all()
+
+
+def _streams(file: Path) -> dict[str, Stored]:
+    """The tables of an `.arrows` file: streams end to end, each of which says its table."""
+    found: dict[str, Stored] = {}
+    with pa.memory_map(str(file)) as source:
+        while source.tell() < source.size():
+            data = pa.ipc.open_stream(source).read_all()
+            found[(data.schema.metadata or {}).get(b"table_name", b"").decode("utf-8", "replace")] = data
+    return found
+
+
+def _names(stored: Stored) -> list[str]:
+    return stored.schema_arrow.names if isinstance(stored, pq.ParquetFile) else stored.column_names
+
+
+def _rows(stored: Stored) -> int:
+    return int(stored.metadata.num_rows if isinstance(stored, pq.ParquetFile) else stored.num_rows)
+
+
+def _mask(data: pa.Table, where: Sequence[Pick]) -> pa.ChunkedArray:
+    """Which rows any of the picks takes."""
+    return reduce(pc.or_, [_taken(data, pick) for pick in where])
+
+
+def _taken(data: pa.Table, pick: Pick) -> pa.ChunkedArray:
+    taken = pc.is_in(data[pick.column].cast(pa.int64()), pa.array(pick.values, pa.int64()))
+    if not pick.least_ns:
+        return taken
+    length = pc.subtract(data["end"].cast(pa.int64()), data["start"].cast(pa.int64()))
+    return pc.and_(taken, pc.greater_equal(length, pick.least_ns).fill_null(False))  # noqa: FBT003  Arrow's own API
+
+
+def _first_line(problem: Exception) -> str:
+    return (str(problem).splitlines() or ["?"])[0].rstrip(".")
