@@ -41,8 +41,9 @@ def welcome(served: Served) -> None:
         "Open a recording at the left: a torch.profiler trace, an Nsight Systems export, or a tprof run directory. "
         "Or look at a bundled one, recorded on an H200:"
     )
-    for choice in sources.offered(served):
-        st.button(plain(choice.label), on_click=_open, args=(choice.label,), icon=":material/play_arrow:")
+    with st.container(horizontal=True):
+        for choice in sources.offered(served):
+            st.button(plain(choice.label), on_click=_open, args=(choice.label,), icon=":material/play_arrow:")
     st.caption("From the command line: `tprof app PATH`. To record: `tprof record -- python serve.py`.")
 
 

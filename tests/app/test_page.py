@@ -14,6 +14,7 @@ from support.apptest import annotation, run_page, texts, write
 import tprof
 from tprof.present import units
 from tprof.present.sentence import finding_cost
+from tprof.samples import sample_paths
 
 PAGES = ("Overview", "Timeline", "Data")
 TORCH, NSIGHT = "h200-torch.json.gz", "h200-nsight.sqlite.gz"
@@ -46,11 +47,11 @@ def test_a_sample(sample_traces, name, first) -> None:
 
 @pytest.mark.parametrize("first", PAGES)
 def test_nothing_opened_offers_the_samples(first) -> None:
-    app = run_page([], first)
+    app, offered = run_page([], first), [f"sample: {name}" for name in sample_paths()]
     assert not app.exception
-    assert [button.label.replace("\\", "") for button in app.button] == ["sample: h200-nsight", "sample: h200-torch"]
-    opened = app.button[1].click().run()
-    assert opened.query_params["source"] == "sample: h200-torch"
+    assert [button.label.replace("\\", "") for button in app.button] == offered
+    opened = app.button[-1].click().run()
+    assert opened.query_params["source"] == offered[-1]
     assert not opened.exception
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
@@ -30,11 +31,13 @@ def speed(spec: KernelSpec, ceilings: Ceilings, device: str = "cuda") -> list[Ro
 def _shape(spec: KernelSpec, bucket: str, sizes: Mapping[str, Any], ceilings: Ceilings, device: str) -> Row:
     row: Row = {"kernel": spec.name, "bucket": bucket, "case": label(sizes, usual(spec)), "errors": {}}
     inputs = spec.inputs(sizes, usual(spec), device, 0)
-    row["results"] = {name: found for name, function in contenders(spec).items()
-                      if (found := _timed(row, name, lambda: function(*inputs.args, **inputs.kwargs)))}  # fmt: skip # noqa: B023
+    calls = {name: partial(function, *inputs.args, **inputs.kwargs) for name, function in contenders(spec).items()}
+    timed = {name: _timed(row, name, call) for name, call in calls.items()}
+    row["results"] = {name: found for name, found in timed.items() if found}
     row["least_us"] = ceilings.of(spec.cost(sizes, usual(spec)))["least_us"]
     for name in ("function", "fallback"):
-        attempt(lambda: row.update({f"request_{name}_us": request_us(getattr(spec, name), inputs, device)}))  # noqa: B023
+        request = partial(request_us, getattr(spec, name), inputs, device)
+        attempt(lambda: row.update({f"request_{name}_us": request()}))  # noqa: B023 - called at once
     return row
 
 

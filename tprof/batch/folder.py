@@ -105,7 +105,7 @@ class Folder:
 
     def tables(self) -> list[str]:
         """Names of the tables that any source has."""
-        return sorted({p.parent.name for p in self.path.glob(f"*/{_PART}*")})
+        return sorted({p.parents[1].name for p in self.path.glob(f"*/{_PART}*/part.parquet")})
 
     def parts(self, table: str, columns: Sequence[str] | None = None) -> Iterator[tuple[str, pa.Table]]:
         """A table of each finished source that has it, one at a time."""
@@ -132,12 +132,11 @@ class Folder:
                     self.write(str(file.relative_to(self.path)), _parquet(pa.table(columns, schema=whole)))
 
     def close(self) -> None:
-        """Remove what killed runs left unfinished."""
+        """Remove what killed runs left unfinished, and folders without a file."""
         shutil.rmtree(self.working, ignore_errors=True)
-        for table in self.tables():
-            for part in (self.path / table).glob(f"{_PART}*"):
-                if not any(part.iterdir()):
-                    part.rmdir()
+        for folder in [*self.path.glob(f"*/{_PART}*"), *self.path.glob("*/")]:
+            if not any(folder.iterdir()):
+                folder.rmdir()
 
 
 def as_json(data: dict[str, Any]) -> bytes:
