@@ -57,9 +57,9 @@ bench: $(VENV)/.fast $(VENV)/.app
 	$(BIN)/python benchmarks/sweeps.py | tee -a docs/benchmarks.md
 	$(BIN)/python benchmarks/app.py --write docs/benchmarks.md
 	@for triton in $(if $(wildcard $(TRITONS)),$(TRITONS)/*,installed); do \
-		if PYTHONPATH=$$triton $(BIN)/python -c 'import torch, triton' 2>/dev/null; \
+		if PYTHONPATH=$$triton $(BIN)/python -c 'import prometheus_client, torch, triton' 2>/dev/null; \
 		then PYTHONPATH=$$triton $(BIN)/python benchmarks/launch_overhead.py; \
-		else echo "launch overhead: not measured, torch and triton are not installed here (make test installs them)"; fi; done
+		else echo "launch overhead: not measured, torch, triton and prometheus-client are not installed here (make test installs them)"; fi; done
 
 docs: $(VENV)/.install
 	$(BIN)/python docs/make_columns.py

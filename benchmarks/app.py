@@ -36,7 +36,7 @@ FILTERS = {
     "": Wanted(),
     "phases": Wanted(parts=("busy.work", "launch")),
     "at least 10 us": Wanted(min_ns=10_000),
-    "kernel": Wanted(kernel="*gemm*"),
+    "kernel": Wanted(kernel="triton_*"),
     "shape": Wanted(shape="512"),
     "range": Wanted(ranges=("ProfilerStep*",)),
 }
@@ -82,10 +82,9 @@ def opening(path: Path) -> dict[str, Any]:
 def lines(path: Path) -> Iterator[str]:
     """The page."""
     Recording((str(path),)).open()  # and kept in the cache
-    told = subprocess.run(  # noqa: S603  this file
-        [sys.executable, __file__, str(path), "--opening"], capture_output=True, text=True, check=True
-    )
-    found = json.loads(told.stdout.splitlines()[-1])
+    command = [sys.executable, __file__, str(path), "--opening"]
+    told = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(ROUNDS)]  # noqa: S603  this file
+    found = min((json.loads(said.splitlines()[-1]) for said in told), key=lambda row: row["opened"])
     recording = Recording((str(path),)).open()
     rows = recording.trace.host.num_rows + recording.trace.device.num_rows
     yield f"\n## App: timeline of {rows:,} events, {path.stat().st_size / 1e6:,.0f} MB\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from unittest import mock
 
 import numpy as np
 from hypothesis import given, settings
@@ -18,6 +19,7 @@ from tprof.intervals import (
     gaps,
     innermost,
     intersect,
+    last_to_end,
     parents,
     subtract,
     total,
@@ -33,6 +35,7 @@ anything = st.lists(st.tuples(st.integers(0, 24), st.integers(0, 10)), max_size=
     lambda rows: [(s, s + n) for s, n in rows]
 )
 instants = np.arange(-2, HORIZON)
+blocks = st.sampled_from([1, 3, 8, 1 << 15])
 
 
 @st.composite
@@ -140,16 +143,46 @@ def test_expand_lists_every_index(rows: Pairs) -> None:
 
 
 @quick
-@given(anything | nested() | dense)
-def test_innermost_is_the_open_event_that_began_last(rows: Pairs) -> None:
-    steps = innermost(*arrays(rows))
+@given(anything | nested() | dense, blocks)
+def test_innermost_is_the_open_event_that_began_last(rows: Pairs, block: int) -> None:
+    with mock.patch("tprof.intervals._BLOCK", block):
+        steps = innermost(*arrays(rows))
     assert steps.at(instants).tolist() == [search_innermost(rows, t) for t in instants]
+    assert (steps.value[1:] != steps.value[:-1]).all()
 
 
 @quick
-@given(nested() | anything | dense)
-def test_parent_is_the_innermost_other_event_around_an_event(rows: Pairs) -> None:
-    found = parents(*arrays(rows)).tolist()
+@given(anything | dense, st.lists(st.booleans(), min_size=40, max_size=40), st.lists(st.integers(0, 2), min_size=40))
+def test_innermost_of_some_events_says_their_values(rows: Pairs, wanted: list[bool], values: list[int]) -> None:
+    chosen = np.flatnonzero(wanted[: len(rows)])
+    plain = innermost(*arrays([rows[i] for i in chosen])).at(instants)
+    steps = innermost(*arrays(rows), chosen, np.array(values[: len(rows)], np.int8))
+    assert steps.at(instants).tolist() == [values[chosen[i]] if i != NONE else NONE for i in plain]
+    assert (steps.value[1:] != steps.value[:-1]).all()
+
+
+@quick
+@given(anything | dense)
+def test_last_to_end_is_the_open_event_with_the_largest_end(rows: Pairs) -> None:
+    found = last_to_end(*arrays(rows), np.arange(len(rows))).at(instants).tolist()
+    assert found == [
+        max(((e, i) for i, (s, e) in enumerate(rows) if s <= t < e), default=(0, NONE))[1] for t in instants
+    ]
+
+
+@quick
+@given(anything, st.integers(-2, HORIZON), st.integers(-2, HORIZON))
+def test_within_is_the_same_function_on_less_time(rows: Pairs, low: int, high: int) -> None:
+    steps = innermost(*arrays(rows))
+    inside = (instants >= low) & (instants < high)
+    assert steps.within(low, high).at(instants).tolist() == np.where(inside, steps.at(instants), NONE).tolist()
+
+
+@quick
+@given(nested() | anything | dense, blocks)
+def test_parent_is_the_innermost_other_event_around_an_event(rows: Pairs, block: int) -> None:
+    with mock.patch("tprof.intervals._BLOCK", block):
+        found = parents(*arrays(rows)).tolist()
     for i, (start, end) in enumerate(rows):
         if start == end:
             assert found[i] == NONE

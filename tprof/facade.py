@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING
 from tprof import model
 from tprof.align import AlignOptions, align, combine, join
 from tprof.align.calls import is_kind
-from tprof.analyze import Attribution, Options, Result, autotune, cold, idle, kernels, requests, shapes, summarize
+from tprof.analyze import (
+    Attribution,
+    Options,
+    Result,
+    advise,
+    autotune,
+    cold,
+    idle,
+    kernels,
+    requests,
+    shapes,
+    summarize,
+)
 from tprof.errors import SourceError
 from tprof.events import Note
 from tprof.read import cache as kept
@@ -76,6 +88,15 @@ class Trace(model.Trace):
             reference: steady latency to compare with, by request name (`all` for all), ns.
         """
         return requests(self.attribution, options or Options(), reference)
+
+    def advise(self, options: Options | None = None, job_ns: int | None = None) -> Result:
+        """Which operators are worth a Triton kernel, and which are not.
+
+        Args:
+            options: what part of the trace.
+            job_ns: length of the whole job of which this is a recording, ns.
+        """
+        return advise(self.attribution, options or Options(), job_ns)
 
 
 def load(

@@ -232,18 +232,13 @@ def last_to_end(start: Ints, end: Ints, value: Ints) -> Steps:
     return Steps(bounds, np.where(at(any_open, bounds[:-1]) != NONE, value[longest[begun]], NONE))
 
 
-def parents(start: Ints, end: Ints, rows: Ints | None = None) -> Ints:
-    """The innermost other event that each event lies in, -1 for none; shape (events,).
+def parents(start: Ints, end: Ints) -> Ints:
+    """Index of the innermost other event that each event lies in, -1 for none.
 
     An event that outlives the one it began in is not its child; an empty event has no parent.
-
-    Args:
-        start: of events, shape (events,), ns.
-        end: of the same.
-        rows: those that count; all by default.
     """
     out = np.full(len(start), NONE)
-    for block, carried, _ in _blocks(start, end, rows):
+    for block, carried, _ in _blocks(start, end):
         s, e = start[block], end[block]
         above = _nested_sweep(s, e)[2]
         if (e > e[above])[above != NONE].any():
@@ -257,7 +252,7 @@ def _or_none(values: Ints) -> Ints:
     return np.append(values, values.dtype.type(NONE))
 
 
-def _blocks(start: Ints, end: Ints, rows: Ints | None) -> Iterator[tuple[Ints, int, int | None]]:
+def _blocks(start: Ints, end: Ints, rows: Ints | None = None) -> Iterator[tuple[Ints, int, int | None]]:
     """Some events at a time, in order of their begin; empty ones are left out.
 
     Yields:

@@ -194,7 +194,8 @@ def codes(data: pa.Table, name: str) -> tuple[np.ndarray, list[str]]:
 def refine(key: np.ndarray, part: np.ndarray) -> np.ndarray:
     """Codes 0, 1, … that tell apart what either column of integers tells apart, in order of first occurrence."""
     inner, key = _numbered(part), key.astype(np.int64, copy=False)
-    return _numbered(key) if not inner.any() else _numbered(key * (int(inner.max(initial=0)) + 1) + inner)
+    count = int(inner.max(initial=0)) + 1
+    return _numbered(key * count + inner if count > 1 else key)
 
 
 def first_rows(code: np.ndarray) -> np.ndarray:
@@ -214,6 +215,8 @@ def distinct(values: np.ndarray) -> np.ndarray:
 
 def _numbered(values: np.ndarray) -> np.ndarray:
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    if (values == high).all():
+        return np.zeros(len(values), np.int64)
     if high - low < _DENSE * len(values):  # a table of all values between: three passes, no sort
         first = np.full(high - low + 1, len(values))
         first[values[::-1] - low] = np.arange(len(values))[::-1]  # of several writes the last stays: the first row
@@ -235,9 +238,12 @@ def int3(data: pa.Table, name: str) -> np.ndarray:
     column = data[name].combine_chunks()
     if isinstance(column, pa.ChunkedArray):
         column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
+    whole = column.values  # noqa: PD011  Arrow's: of all rows of what the column is a part of, also where it is null
     out = np.full((len(column), 3), NULL, np.int32)
-    valid = _values(column.is_valid()).astype(bool)
-    out[valid] = _values(column.drop_null().flatten()).reshape(-1, 3)
+    if column.null_count < len(column):
+        known = _values(whole).reshape(-1, 3)[column.offset : column.offset + len(column)]
+        valid = _values(column.is_valid()).astype(bool)
+        np.copyto(out, known, where=valid[:, None])
     return out
 
 

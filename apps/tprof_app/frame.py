@@ -88,6 +88,8 @@ def _page(title: str, module: str, served: Served, pages: Mapping[str, Streamlit
         st.button("Show the whole recording", on_click=state.change, kwargs={"window": None, "range": None})
     except TprofError as error:
         _problem(error, served)
+    except OSError as error:
+        _problem(TprofError(f"{error.filename}: {error.strerror}"), served)
 
 
 def _problem(error: TprofError, served: Served) -> None:

@@ -63,7 +63,9 @@ def _list(labels: list[str], label: str) -> None:
 
 def _folder(served: Served) -> None:
     """One folder below the served one: into a folder, up, or open."""
-    here = st.session_state.setdefault("folder", "")
+    here = st.session_state.get("folder", "")
+    if not served.below(here).is_dir():  # it was there a moment ago
+        here = ""
     folders, recordings = served.listed(here)
     names = [*([_UP] if here else []), *(f"{name}/" for name in folders), *recordings]
     st.caption(plain(f"{served.root.name if served.root else ''}/{here}"))

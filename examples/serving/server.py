@@ -84,12 +84,14 @@ class Server:
 
 
 def prepare(model: Model, how: str) -> None:
-    """Take the cold start out of the requests: nothing, one request per hot bucket, or a plan."""
-    if how == "buckets":
-        for length in (*HOT, RARE):
-            model(length)
-    elif how != "none":
+    """Take the cold start out of the requests: nothing, one request per hot bucket, or a plan.
+
+    A plan prepares kernels. What torch imports when one of its operators is first called (seconds), only a call does.
+    """
+    if how not in {"none", "buckets"}:
         print(tprof.warmup(how), file=sys.stderr)
+    for length in {"none": (), "buckets": (*HOT, RARE)}.get(how, (RARE,)):
+        model(length)
 
 
 async def serve(port: int, server: Server) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tprof.accept.report import Found, report
 from tprof.accept.speeds import ahead, bucket_speeds
+from tprof.present import markdown, text
 
 
 def shape(bucket, ours, spread=1.0, **others):
@@ -106,3 +107,16 @@ def test_a_second_process_must_find_the_variants_on_disk():
     kernel, parts = judged(shape("short", 50.0), shape("long", 80.0), compiling=again)
     assert (kernel["verdict"], parts["compile cost"]) == ("do not", "failed")
     assert "3 variants were compiled again" in kernel["reason"]
+
+
+def test_a_page_and_a_markdown_report():
+    wrong = NUMBERS | {"rows": [NUMBERS["rows"][0] | {"error": "off by one"}, *NUMBERS["rows"][1:]]}
+    speed = {"rows": [shape("short", 50.0), shape("long", 80.0, library=60.0)]}
+    result = report("here", replace(FOUND, speed=speed, numbers=wrong))
+    page = text.plain(result, width=100)
+    assert max(map(len, page.splitlines())) <= 100
+    assert page.index("May it go online?") < page.index("The seven parts") < page.index("What failed")
+    assert "80.0 us" in page
+    lines = markdown.render(result).splitlines()
+    assert "| correctness | failed | 1 of 1 cases; c: off by one |" in lines
+    assert any(line.startswith("| short | short 50.0 | 50.0 us |") for line in lines)

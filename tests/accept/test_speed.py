@@ -48,7 +48,8 @@ def clock(monkeypatch):
 def test_every_shape_and_contender_is_measured():
     rows = module.speed(SPEC, CEILINGS, "cpu")
     assert [(row["bucket"], row["case"]) for row in rows] == [
-        ("small", "N=7, float32"), ("small", "N=9, float32"), ("other", "N=101, float32")]  # fmt: skip
+        ("small", "N=7, float32"), ("small", "N=9, float32"), ("other", "N=101, float32"),
+        ("small", "N=6, float32")]  # fmt: skip
     assert all(set(row["results"]) == {"ours", "eager", "library"} for row in rows)
     assert all(min(row["request_function_us"], row["request_fallback_us"]) > 0 for row in rows)
     first = bucket_speeds("double", {"rows": rows})[0]
@@ -69,3 +70,14 @@ def test_a_contender_that_fails_is_left_out_and_ours_is_told():
     assert row["errors"]["ours"] == "RuntimeError: out of resources"
     (found, *_) = bucket_speeds("double", {"rows": [row]})
     assert (found["ours_ns"], found["faster"], found["error"]) == (None, False, "RuntimeError: out of resources")
+
+
+def test_a_shape_that_is_refused_is_told_and_an_odd_one_is_left_out():
+    def inputs(sizes, dtype, device, seed):
+        if sizes["N"] in {6, 9}:
+            raise ValueError("N must be odd, and not 9")
+        return SPEC.inputs(sizes, dtype, device, seed)
+
+    rows = module.speed(replace(SPEC, inputs=inputs), CEILINGS, "cpu")
+    assert [row["case"] for row in rows if "ours" in row["results"]] == ["N=7, float32", "N=101, float32"]
+    assert [row["errors"] for row in rows if not row["results"]] == [{"ours": "ValueError: N must be odd, and not 9"}]

@@ -271,3 +271,16 @@ def test_main_takes_the_arguments_of_the_command_line(root, tmp_path, monkeypatc
     app = AppTest.from_file(str(root / "apps/tprof_app/main.py"), default_timeout=60).run()
     assert not app.exception
     assert _cards(app)["First request"] == "5.00 us"
+
+
+def test_a_window_for_perfetto_is_a_trace_again(sample_traces, tmp_path) -> None:
+    from tprof_app.recording import Recording
+    from tprof_app.screens.timeline import _perfetto
+
+    recording = Recording((str(sample_traces / TORCH),)).open()
+    low = recording.extent[0]
+    path = tmp_path / "window.json"
+    path.write_bytes(_perfetto(recording, (low + 7 * 10**9, low + 8 * 10**9)))
+    window, whole = tprof.load(path), recording.trace
+    assert 0 < window.device.num_rows < whole.device.num_rows
+    assert window.host.num_rows < whole.host.num_rows

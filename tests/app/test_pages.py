@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("streamlit.testing.v1", reason="the extra `app` is not installed")
 pytest.importorskip("plotly", reason="the extra `app` is not installed")
 from support.apptest import run_page, texts
+from support.incident import CANDIDATES, LENGTHS, incident
 
 import tprof
 from tprof.analyze import Options
@@ -78,6 +79,26 @@ def test_a_plan_needs_a_recording_of_tprof(sample_traces) -> None:
     app = run_page([sample_traces / TORCH], "Cold start", part="Warm-up plan")
     assert "A plan needs recordings of tprof" in app.info[0].value
     assert _commands(app) == [f"tprof plan {sample_traces / TORCH} -o plan.json"]
+
+
+def test_a_recording_of_tprof_tells_winners_and_gives_a_plan(tmp_path) -> None:
+    run = incident(tmp_path / "run")
+    app = run_page([run], "Cold start")
+    names = _charts(app)[0]["layout"]["yaxis"]["ticktext"]
+    assert names.count("attention ✓ BLOCK 16") == len(LENGTHS)
+    assert len(names) == len(LENGTHS) * CANDIDATES
+    plan = run_page([run], "Cold start", part="Warm-up plan")
+    assert not plan.exception
+    assert _commands(plan)[0] == f"tprof plan {run} -o plan.json"
+    assert plan.get("download_button")[0].proto.label == "Download plan.json"
+    assert json.loads(_commands(plan)[1])["format"] == "tprof-plan"
+
+
+def test_start_up_is_of_whole_recordings(tmp_path) -> None:
+    run = incident(tmp_path / "run")
+    assert "No process said that it was ready" in run_page([run], "Cold start", part="Start-up").info[0].value
+    shown = run_page([run], "Cold start", part="Start-up", window="0s:1s").info[0].value
+    assert "Start-up is told of whole recordings" in shown
 
 
 # ---- Shapes
@@ -194,6 +215,9 @@ def test_compare_is_tprof_diff(sample_traces, trace) -> None:
     assert _charts(app)[0]["data"][0]["x"] == pytest.approx([row["change_ns"] / 1e9 for row in told.tables["figures"]])
     assert set(_commands(app)) == {f"tprof diff {paths[1]} {paths[0]}"}
     assert "noise-unknown" in texts(app).replace("\\", "")
+    next(button for button in app.button if button.label == "Swap the sides").click().run()
+    assert (app.query_params["source"], app.query_params["other"]) == (NSIGHT, TORCH)
+    assert set(_commands(app)) == {f"tprof diff {paths[0]} {paths[1]}"}
 
 
 def test_compare_with_itself_differs_in_nothing(sample_traces, tmp_path) -> None:

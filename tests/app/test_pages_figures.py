@@ -14,7 +14,7 @@ BAD = "<b>x</b>"
 
 def _cold(number=0, at=0, wall=10, **rest) -> dict:
     row = {"number": number, "role": "candidate", "kernel": "k", "config": None, "phase": "compile", "what": "ttir",
-           "at_ns": at, "wall_ns": wall, "basis": "recorded"}  # fmt: skip
+           "at_ns": at, "wall_ns": wall, "basis": "recorded", "thread": "1/1 main"}  # fmt: skip
     return row | rest
 
 
@@ -41,6 +41,7 @@ def test_nothing_at_all(draw) -> None:
 def test_a_phase_is_one_trace_and_one_entry_per_basis() -> None:
     rows = [Stretch(0, 0, 5, "compile", "", "recorded"), Stretch(1, 5, 5, "compile", "", "inferred")]
     figure = gantt(rows, [], ["a", "b"])
+    assert {t.width for t in figure.data[:2]} == {0.75}
     assert [(t.name, bool(t.showlegend)) for t in figure.data] == [
         ("compile", True), ("compile", False), ("hatched: inferred", True), ("call", False),
     ]  # fmt: skip
@@ -82,6 +83,12 @@ def test_steps_are_lanes_in_order_of_time() -> None:
             _cold(2, 20, role="other", kernel=None, phase="init"), _cold(3, 30)]  # fmt: skip
     names = figures_cold.waterfall(rows).layout.yaxis.ticktext
     assert list(names) == ["k ✓ B 16, warps 4", "k first use", "init", "k candidate of step 3"]
+
+
+def test_steps_of_several_processes_or_threads_say_whose_they_are() -> None:
+    for other, names in (("2/2 main", ["1 k first use", "2 k first use"]), ("1/3", ["1 k first use", "3 k first use"])):
+        rows = [_cold(0, 0, role="first use"), _cold(1, 5, role="first use", thread=other)]
+        assert list(figures_cold.waterfall(rows).layout.yaxis.ticktext) == names
 
 
 def test_the_longest_steps_are_kept() -> None:

@@ -44,7 +44,7 @@ def test_every_part_of_a_page(sample_traces, first, part) -> None:
 def test_nothing_opened_offers_the_samples(first) -> None:
     app = run_page([], first)
     _sound(app)
-    assert [button.label.replace("\\", "") for button in app.button] == ["sample: h200-nsight", "sample: h200-torch"]
+    assert "sample: h200-torch" in [button.label.replace("\\", "") for button in app.button]
 
 
 @pytest.mark.parametrize("first", PAGES)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from support.mortal import slow, work
+from support.mortal import work
 
 from tprof.analyze import Options
 from tprof.batch.local import available_bytes, fitting_jobs, run

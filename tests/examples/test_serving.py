@@ -25,13 +25,23 @@ LENGTHS = (512, 600, 9000, 9001, 40)  # two of the short bucket, two of the long
 class Running:
     """A server that has said that it is ready."""
 
-    def __init__(self, root, folder, prepare):
-        self.run = folder / f"run-{prepare}"
+    def __init__(self, root, folder, name, prepare):
+        self.run = folder / f"run-{name}"
         paths = [str(root), str(root / "kernels"), *filter(None, [os.environ.get("PYTHONPATH")])]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "TRITON_CACHE_DIR": str(folder / "cache")}
         script = str(root / "examples" / "serving" / "server.py")
-        command = [sys.executable, script, "--stub", "--port", "0", "--prepare", prepare, "--record", str(self.run)]
-        self.log = (folder / f"{prepare}.log").open("w+")
+        command = [
+            sys.executable,
+            script,
+            "--stub",
+            "--port",
+            "0",
+            "--prepare",
+            str(prepare),
+            "--record",
+            str(self.run),
+        ]
+        self.log = (folder / f"{name}.log").open("w+")
         env["TRITON_DEFAULT_FP_FUSION"] = "1"
         self.process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.port = int(self.process.stdout.readline().rpartition(" ")[2])
@@ -47,11 +57,11 @@ class Running:
         self.log.close()
 
 
-def serve(root, folder, prepare):
+def serve(root, folder, name, prepare):
     """Serve LENGTHS; gives the samples of a scrape, what was logged, and the recording."""
     from prometheus_client.parser import text_string_to_metric_families
 
-    server = Running(root, folder, prepare)
+    server = Running(root, folder, name, prepare)
     try:
         for length in LENGTHS:
             server.ask("/generate", str(length).encode())
@@ -60,14 +70,16 @@ def serve(root, folder, prepare):
         samples = [s for family in text_string_to_metric_families(server.ask("/metrics")) for s in family.samples]
     finally:
         server.stop()
-    return samples, (folder / f"{prepare}.log").read_text(), server.run
+    return samples, (folder / f"{name}.log").read_text(), server.run
 
 
 @pytest.fixture(scope="module")
 def served(root, tmp_path_factory):
-    """By way to prepare: nothing, on an empty disk cache; then one request per hot bucket."""
+    """Unprepared, on an empty disk cache; then by a plan that is made of that recording, on the cache that it left."""
     folder = tmp_path_factory.mktemp("serving")
-    return {prepare: serve(root, folder, prepare) for prepare in ("none", "buckets")}
+    unprepared = serve(root, folder, "none", "none")
+    assert main(["plan", str(unprepared[2]), "-o", str(folder / "plan.json")]) == DONE
+    return {"none": unprepared, "plan": serve(root, folder, "plan", folder / "plan.json")}
 
 
 def events(samples, ready):
@@ -91,21 +103,25 @@ def test_unprepared_the_first_request_of_each_bucket_pays(served):
     rows = tprof.load(run).requests().to_dict()["requests"]
     first, second, long, again, rare = sorted(rows, key=lambda row: row["start_ns"])
     assert [row["misses"] > 0 for row in (first, second, long, again, rare)] == [True, False, True, False, True]
-    assert first["cold_tax_ns"] > 0.9 * first["wall_ns"]
+    assert first["cold_tax_ns"] > 0.5 * first["wall_ns"]  # the rest is torch's imports
 
 
 def test_prepared_nothing_compiles_or_tunes_in_a_request(served):
-    samples, log, run = served["buckets"]
+    samples, log, run = served["plan"]
     assert not events(samples, "after")
-    assert events(samples, "before")["search", "attention.long"] == 1
-    assert events(samples, "before")["compile", "attention.short"] == 0  # all found on disk
+    before = events(samples, "before")
+    assert {event for event, _ in before} == {
+        "disk_hit",
+        "module_load",
+    }  # all found on disk, and no winner searched for
+    assert "winners restored" in log
     assert "after ready" not in log
     rows = tprof.load(run).requests().to_dict()["requests"]
     assert [row["misses"] for row in rows] == [0] * len(LENGTHS)
 
 
 def test_the_gate_is_red_before_and_green_after(served, capsys):
-    for prepare, code in (("none", GATE), ("buckets", DONE)):
+    for prepare, code in (("none", GATE), ("plan", DONE)):
         assert main(["check", str(served[prepare][2]), "--max-cold-after-ready", "0"]) == code
     capsys.readouterr()
 

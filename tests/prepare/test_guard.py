@@ -151,3 +151,44 @@ def test_a_warm_stretch_is_within_any_budget(kernels, recorded):
     with Budget(compile_s=100) as budget:
         _add(kernels, 1000)
     assert not budget.broken()
+
+
+def test_a_graph_after_ready_is_warned_about_and_never_refused(kernels, recorded, caplog):
+    import torch
+
+    torch.compiler.reset()
+    with tprof.guard("raise") as watch:
+        tprof.ready()
+        doubled = torch.compile(lambda x: x + x, backend="eager")
+        assert doubled(torch.ones(4)).tolist() == [2, 2, 2, 2]
+    assert watch.counts.total() == 1
+    (found,) = watch.violations
+    assert found.what == "graph"
+    assert "was compiled as a graph after ready" in caplog.text
+
+
+FORKS = """
+import os, sys, threading
+from support import record_kernels as kernels
+import torch, tprof
+from tprof.testing.stub import stub_driver
+
+x = torch.ones(1024)
+with stub_driver():
+    watch = tprof.guard("count")
+    kernels.add[(8,)](x, x, x, 1024, B=128)
+    tprof.ready()
+    pid = os.fork()
+    kernels.add[(8,)](x, x, x, 1000 if pid else 1, B=128)
+    print("parent" if pid else "child", dict(watch.counts), threading.active_count(), flush=True)
+    if pid:
+        os.waitpid(pid, 0)
+"""
+
+
+def test_a_forked_child_goes_on_watching(python, tmp_path):
+    done = python(FORKS, TRITON_CACHE_DIR=str(tmp_path / "cache"), TRITON_DEFAULT_FP_FUSION="1")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [
+        "child {('compile', 'add'): 1} 1", "parent {('compile', 'add'): 1} 1",
+    ]  # fmt: skip

@@ -224,6 +224,19 @@ def test_a_file_that_is_no_plan_does_not_stop_the_service(service, tmp_path, cap
     assert "cannot be read" in warmup(tmp_path / "absent.json").items[0].why
 
 
+def test_a_plan_that_was_edited_by_hand(service, plan):
+    odd = [["x"]], [["x", {"no": 1}]], [7]
+    for arguments in odd:
+        kernel = replace(
+            plan.kernels[0], specializations=[replace(plan.kernels[0].specializations[0], arguments=arguments)]
+        )
+        report = warmup(replace(plan, kernels=[kernel, plan.kernels[1]]))
+        assert len(report.of("failed", "kernel")) == 1
+        assert len(report.of("done", "kernel")) == 2
+    worse = [replace(s, calls="many") for s in plan.kernels[0].specializations]
+    assert warmup(replace(plan, kernels=[replace(plan.kernels[0], specializations=worse)])).of("failed", "plan")
+
+
 def test_a_progress_bar_that_fails(service, plan):
     assert warmup(plan, progress=lambda *_: 1 / 0).complete
 
@@ -244,6 +257,12 @@ def test_a_load_that_fails(service, plan):
     }
     assert len(report.of("failed")) == 2
     assert len(report.of("done", "kernel")) == 4
+    with pytest.raises(RuntimeError, match="device kernel image is invalid"):
+        service(1000)
+    warmup(plan)
+    service.driver.fail_load = None
+    assert service(1000).sum() == 1999000
+    assert [load.name for load in service.driver.loads].count("scale") == 1
 
 
 def test_a_cache_folder_that_cannot_be_written(service, plan, tmp_path, monkeypatch):

@@ -308,3 +308,13 @@ def test_progress_ends_at_the_whole(tmp_path: Path) -> None:
     read_nsight(write(tmp_path / "t.sqlite", good()), "t", lambda done, total: seen.append((done, total)))
     assert seen[-1] == (6, 6)
     assert seen == sorted(seen)
+
+
+def test_what_a_call_waited_for(tmp_path: Path) -> None:
+    sync = {"start": 100, "end": 150, "deviceId": 0, "streamId": 7, "globalPid": GLOBAL_PID, "correlationId": 11}
+    other = {**sync, "globalPid": GLOBAL_PID + (1 << 24), "correlationId": 10}
+    rows = [{**sync, "syncType": 3, "eventId": None}, {**other, "syncType": 1, "eventId": 5}]
+    trace = _read(tmp_path, {**good(), "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": rows})
+    told = dict(zip(trace.host["name"].to_pylist(), trace.host["attrs"].to_pylist(), strict=True))
+    assert json.loads(told["cudaLaunchKernel"]) == {"wait": "stream", "device": 0, "stream": 7}
+    assert told["cuModuleLoadData"] is None  # the other is another process'

@@ -16,7 +16,7 @@ class Compiling:
     """Rows of `cost` and `variants`, by kernel."""
 
     def __init__(self, first: Trace, again: Trace) -> None:
-        self._first, self._calls, self._again = first, _calls(first), _calls(again)
+        self._calls, self._again = _calls(first), _calls(again)
 
     def buckets(self, kernel: str) -> list[Row]:
         """One row per bucket: what its representative shapes compiled and tuned, first and from disk."""
@@ -38,23 +38,30 @@ class Compiling:
 
     def variants(self, kernel: str) -> list[Row]:
         """One row per Triton function: its variants, the time of each stage, and the most that one needs."""
-        own = [
-            v for call in self._calls if call["kernel"] == kernel and call["kind"] == "shape" for v in call["variants"]
-        ]
-        made = self._first.specializations.to_pylist()
         found: dict[str, list[Row]] = {}
-        for use in own:
-            found.setdefault(use["kernel"], []).append(use | made[use["specialization"]])
+        for use in _variants(self._calls, kernel, "shape"):
+            found.setdefault(use["kernel"], []).append(use)
         return [{"kernel": kernel, "function": function, "variants": len(uses), **_stages(uses), **_most(uses)}
                 for function, uses in found.items()]  # fmt: skip
 
     def missed(self, kernel: str) -> int:
-        """Variants that the second process compiled again."""
-        return sum(not use["cache_hit"] for call in self._again if call["kernel"] == kernel for use in call["variants"])
+        """Variants of the first process that the second compiled again; it may choose other winners, and theirs."""
+        made = {_identity(use) for use in _variants(self._calls, kernel)}
+        return sum(not use["cache_hit"] and _identity(use) in made for use in _variants(self._again, kernel))
 
     def by_probe(self, kernel: str) -> list[int]:
         """Variants that each shape beside a hot one made new; the first may make the one that all others share."""
         return [len(call["variants"]) for call in self._calls if (call["kernel"], call["kind"]) == (kernel, "probe")]
+
+
+def _variants(calls: list[Row], kernel: str, *kinds: str) -> list[Row]:
+    """Variants that calls of a kernel made usable."""
+    return [use for call in calls if call["kernel"] == kernel and (not kinds or call["kind"] in kinds)
+            for use in call["variants"]]  # fmt: skip
+
+
+def _identity(use: Row) -> tuple[str, str, str]:
+    return use["function"], use["arguments"], use["options"]
 
 
 def _stages(uses: list[Row]) -> Row:
@@ -72,7 +79,10 @@ def _most(uses: list[Row]) -> Row:
 
 def _calls(trace: Trace) -> list[Row]:
     """Calls in order: what each was, who served it, and what was cold for it."""
-    uses, candidates = trace.compiles.to_pylist(), trace.candidates.to_pylist()
+    made, candidates = trace.specializations.to_pylist(), trace.candidates.to_pylist()
+    uses = [
+        made[use["specialization"]] | use for use in trace.compiles.to_pylist() if use["specialization"] is not None
+    ]
     return [_call(row, _within(row, uses), len(_within(row, candidates)))
             for row in trace.requests().payload["requests"]]  # fmt: skip
 
@@ -86,5 +96,4 @@ def _call(request: Row, uses: list[Row], candidates: int) -> Row:
     served = "fallback" if not request.get("launches") else "tuned" if candidates else "triton"
     phases = {f"{phase}_ns": request["phases"].get(phase, 0) for phase in _PHASES}
     return {"kernel": kernel, "kind": kind, "bucket": bucket, "served": served, "candidates": candidates, **phases,
-            "variants": [use for use in uses if use["specialization"] is not None],
-            "cold_ns": request["cold_tax_ns"]}  # fmt: skip
+            "variants": uses, "cold_ns": request["cold_tax_ns"]}  # fmt: skip

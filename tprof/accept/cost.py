@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from tprof.buckets import Bucket
     from tprof.kernelspec import KernelSpec
 
 Row = dict[str, Any]
@@ -36,7 +37,8 @@ def cost(specs: list[KernelSpec], device: str, run: Path) -> list[Row]:
         _nothing[1,](torch.empty(1, device=device))
         for spec in specs:
             rows += [_called(spec, device, kind, bucket, sizes) for kind, bucket, sizes in calls(spec)]
-    return [row for row in rows if row["error"] not in {None, MEMORY}]
+    # a shape beside a hot one may be none that the kernel takes
+    return [row for row in rows if row["error"] not in {None, MEMORY} and row["part"] == "shape"]
 
 
 def calls(spec: KernelSpec) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -44,12 +46,17 @@ def calls(spec: KernelSpec) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     for bucket, shapes in spec.shapes.items():
         yield from (("shape", bucket, sizes) for sizes in shapes)
     first = spec.buckets.buckets[0]
-    base = spec.shapes[first.name][0]
-    free = [name for name, (low, high) in first.bounds.items() if low != high and isinstance(base.get(name), int)]
-    for step in range(PROBES):
+    yield from (("probe", first.name, sizes) for sizes in beside(spec, first, PROBES))
+
+
+def beside(spec: KernelSpec, bucket: Bucket, count: int) -> Iterator[Mapping[str, Any]]:
+    """Sizes of a bucket beside its first shape: what its bounds leave free is a little smaller, and odd."""
+    base = spec.shapes[bucket.name][0]
+    free = [name for name, (low, high) in bucket.bounds.items() if low != high and isinstance(base.get(name), int)]
+    for step in range(count):
         sizes = {**base, **{name: base[name] - 2 * step - 1 for name in free}}
-        if free and first.holds(sizes):
-            yield "probe", first.name, sizes
+        if free and bucket.holds(sizes) and min(sizes[name] for name in free) > 1:
+            yield sizes
 
 
 def _called(spec: KernelSpec, device: str, kind: str, bucket: str, sizes: Mapping[str, Any]) -> Row:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import textwrap
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -14,9 +15,9 @@ from tprof.accept.attempt import MEMORY, attempt
 from tprof.accept.compare import as_double, as_tuple, cases, close_all, compare, differentiable, lay_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tprof.kernelspec import KernelSpec
+    from tprof.kernelspec import Inputs, KernelSpec
 
 Row = dict[str, Any]
 ORDER: Final = 4  # tolerances that the fallback may have: torch sums in an order of its own, on a CPU in another
@@ -88,17 +89,23 @@ STRESS: Final[dict[str, Callable[[torch.Tensor], torch.Tensor]]] = {
 
 
 def _stability(spec: KernelSpec, device: str) -> Iterator[Row]:
-    """The first argument under stress, on the largest edges; what torch itself fails is not held against the kernel."""
-    for sizes in _largest(spec):
-        for dtype in spec.dtypes:
-            inputs = spec.inputs(sizes, dtype, device, 0)
-            at = next((i for i, arg in enumerate(inputs.args) if differentiable(arg)), None)
-            for name, change in STRESS.items() if at is not None else ():
-                args = [change(arg) if i == at else arg for i, arg in enumerate(inputs.args)]
+    """The first tensor under stress, on the largest edges; what torch itself fails is not held against the kernel."""
+    for sizes, dtype in itertools.product(_largest(spec), spec.dtypes):
+        made: list[Inputs] = []
+        attempt(lambda: made.append(spec.inputs(sizes, dtype, device, 0)))  # noqa: B023 - called at once
+        for inputs in made:  # none where the size is refused, which correctness tells
+            for name, args in _stressed(inputs.args):
                 error = _compared(spec, args, inputs.kwargs, dtype)
                 if error and _compared(replace(spec, function=spec.fallback, gradients=()), args, inputs.kwargs, dtype):
                     error = None
                 yield _row("stability", label(sizes, dtype, name), error)
+
+
+def _stressed(args: Sequence[Any]) -> Iterator[tuple[str, list[Any]]]:
+    """The arguments with their first floating-point tensor changed; a scalar in a tensor is none."""
+    at = next((i for i, arg in enumerate(args) if differentiable(arg) and arg.dim() and arg.numel()), None)
+    for name, change in STRESS.items() if at is not None else ():
+        yield name, [change(arg) if i == at else arg for i, arg in enumerate(args)]
 
 
 def _compared(spec: KernelSpec, args: list[Any], kwargs: Mapping[str, Any], dtype: str) -> str | None:

@@ -170,7 +170,7 @@ def _verdict(kernel: str, parts: list[Row], found: Found) -> Row:
             "reason": "nothing speaks against it, but whether it is faster was not measured",
         }
     good, all_ = ahead(speed), {row["bucket"] for row in speed if row["bucket"] != "other"}
-    slower = few({f"{row['bucket']}: {row['best']}" for row in speed if row["bucket"] not in good})
+    slower = few(f"{row['bucket']}: {row['best'] or 'none ran'}" for row in speed if row["bucket"] not in good)
     if not good:
         return {"verdict": "do not", "reason": f"another is as fast or faster in every bucket ({slower})"}
     if all_ <= good:

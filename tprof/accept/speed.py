@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 
 from tprof.accept.attempt import attempt
+from tprof.accept.cost import beside
 from tprof.accept.measure import Ceilings, contenders, measure
 from tprof.accept.numbers import label, usual
 
@@ -24,21 +25,32 @@ WIDTH, TOKENS, TIMES = 2048, 512, 30
 
 
 def speed(spec: KernelSpec, ceilings: Ceilings, device: str = "cuda") -> list[Row]:
-    """One row per bucket and shape: median, spread and host time of each contender in us, and the ceiling."""
-    return [_shape(spec, bucket, sizes, ceilings, device) for bucket, shapes in spec.shapes.items() for sizes in shapes]
+    """One row per bucket and shape: median, spread and host time of each contender in us, and the ceiling.
+
+    Beside its representative shapes each bucket has an odd one, where the kernel takes it: shapes change online.
+    """
+    shapes = [(bucket, sizes) for bucket, group in spec.shapes.items() for sizes in group]
+    odd = [(bucket.name, sizes) for bucket in spec.buckets.buckets for sizes in beside(spec, bucket, 1)]
+    rows = [_shape(spec, bucket, sizes, ceilings, device) for bucket, sizes in (*shapes, *odd)]
+    return [row for i, row in enumerate(rows) if i < len(shapes) or "ours" in row["results"]]
 
 
 def _shape(spec: KernelSpec, bucket: str, sizes: Mapping[str, Any], ceilings: Ceilings, device: str) -> Row:
-    row: Row = {"kernel": spec.name, "bucket": bucket, "case": label(sizes, usual(spec)), "errors": {}}
-    inputs = spec.inputs(sizes, usual(spec), device, 0)
-    calls = {name: partial(function, *inputs.args, **inputs.kwargs) for name, function in contenders(spec).items()}
-    timed = {name: _timed(row, name, call) for name, call in calls.items()}
-    row["results"] = {name: found for name, found in timed.items() if found}
-    row["least_us"] = ceilings.of(spec.cost(sizes, usual(spec)))["least_us"]
+    """The row of a shape; where it is refused, without results."""
+    row: Row = {"kernel": spec.name, "bucket": bucket, "case": label(sizes, usual(spec)), "results": {}, "errors": {}}
+    if error := attempt(lambda: _measured(row, spec, spec.inputs(sizes, usual(spec), device, 0), device)):
+        row["errors"]["ours"] = error
+    row["least_us"] = ceilings.of(spec.cost(sizes, usual(spec)))["least_us"] if row["results"] else None
+    return row
+
+
+def _measured(row: Row, spec: KernelSpec, inputs: Inputs, device: str) -> None:
+    for name, function in contenders(spec).items():
+        if found := _timed(row, name, partial(function, *inputs.args, **inputs.kwargs)):
+            row["results"][name] = found
     for name in ("function", "fallback"):
         request = partial(request_us, getattr(spec, name), inputs, device)
         attempt(lambda: row.update({f"request_{name}_us": request()}))  # noqa: B023 - called at once
-    return row
 
 
 def _timed(row: Row, name: str, call: Callable[[], Any]) -> Row | None:

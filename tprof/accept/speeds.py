@@ -60,8 +60,11 @@ def request_rows(kernel: str, speed: Row | None, compiling: Compiling) -> list[R
     where there is no gain. The bucket's first shape stands for it.
     """
     cold = {row["bucket"]: row for row in compiling.buckets(kernel)}
-    first = {row["bucket"]: row for row in reversed((speed or {"rows": []})["rows"]) if row["kernel"] == kernel}
-    return [_request(_speed(row), row, cold[bucket]) for bucket, row in reversed(first.items()) if bucket in cold]
+    first: dict[str, Row] = {}
+    for row in (speed or {"rows": []})["rows"]:
+        if row["kernel"] == kernel:
+            first.setdefault(row["bucket"], row)
+    return [_request(_speed(row), row, cold[bucket]) for bucket, row in first.items() if bucket in cold]
 
 
 def _request(row: Row, raw: Row, cold: Row) -> Row:

@@ -25,7 +25,8 @@ def match_ranges(trace: Trace, patterns: Iterable[str]) -> np.ndarray:
     """Rows of `host` that are user ranges and whose name matches a glob, in row order."""
     code, names = codes(trace.host, "name")
     wanted = [i for i, name in enumerate(names) if any(fnmatchcase(name, p) for p in patterns)]
-    return np.flatnonzero(np.isin(code, wanted) & is_kind(trace.host, "range", "startend", "request"))
+    rows = np.flatnonzero(is_kind(trace.host, "range", "startend", "request"))
+    return rows[np.isin(code[rows], wanted)]
 
 
 def request_rows(trace: Trace, patterns: Sequence[str] = ()) -> np.ndarray:
@@ -85,7 +86,6 @@ def add_parents(trace: Trace) -> Trace:
         above = parents(start[rows], end[rows])
         out[rows] = np.where(above == NONE, NONE, rows[above])
         here = calls[thread[calls] == on]
-        around = innermost(start[rows], end[rows]).at(start[here])
-        out[here] = np.where(around == NONE, NONE, rows[around])
+        out[here] = innermost(start, end, rows).at(start[here])
     position = host.schema.get_field_index("parent")
     return replace(trace, host=host.set_column(position, host.schema.field("parent"), nullable(out)))

@@ -1,5 +1,6 @@
 """Trace -> small result tables. No input or output, no plots; every function takes an `Attribution` and `Options`."""
 
+from tprof.analyze.advice import advise
 from tprof.analyze.attribution import Attribution
 from tprof.analyze.autotune import autotune
 from tprof.analyze.cold import cold
@@ -16,6 +17,7 @@ __all__ = [
     "Options",
     "Result",
     "Row",
+    "advise",
     "autotune",
     "cold",
     "idle",

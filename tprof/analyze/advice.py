@@ -5,6 +5,7 @@ Every bound errs on the side of the kernel: it is refused only where even one th
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,8 @@ from tprof.intervals import clip, covered
 from tprof.model import ints
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tprof.analyze.attribution import Attribution
     from tprof.analyze.options import Options
     from tprof.analyze.result import Row
@@ -76,28 +79,32 @@ def advise(attribution: Attribution, options: Options, job_ns: int | None = None
         already); `of_warm_share` bounds the gain: what would be saved if the operator took no time.
     """
     trace, rows = attribution.trace, working_rows(attribution, options)
-    whole, job = _job(attribution, options, rows, job_ns)
+    shapes = shape_rows(Census(attribution, options))
+    whole, job = _job(attribution, options, shapes, rows, job_ns)
     chains, chain = chain_rows(trace, rows)
     chains = [_chain(row, job) for row in chains]
     worth = np.array([row["verdict"] == FUSE for row in chains] + [False])[chain]
-    inside = {row["operator"]: row["total_ns"] for row in _by_operator(operator_rows(trace, rows[worth]))}
-    cold = _cold_by_kernel(attribution, options)
+    inside = {row["operator"]: row["total_ns"] for row in _by_operator(operator_rows(trace, rows[worth]))}  # all aten
+    cold: Counter[str] = Counter()
+    for row in shapes:
+        cold[row["kernel"]] += row["cold_ns"]
     groups = _by_operator(operator_rows(trace, rows))
-    operators = [_operator(row, job, inside.get(row["operator"], 0), cold) for row in groups]
+    operators = [_operator(row, job, inside, cold) for row in groups]
     answer = _answer(operators, chains, whole)
     asked = [{"topic": topic, "question": question} for topic, question in QUESTIONS]
-    every = {
+    tables = {
         "answer": [{"answer": answer}],
         "job": [whole],
-        "operators": operators,
-        "chains": chains,
+        "operators": operators[: options.top],
+        "chains": chains[: options.top],
         "questions": asked,
     }
-    tables = every | {name: every[name][: options.top] for name in ("operators", "chains")}
     return Result("advise", tables, {**tables, "answer": answer, "job": whole}, trace.notes, source_rows(trace))
 
 
-def _job(attribution: Attribution, options: Options, rows: np.ndarray, job_ns: int | None) -> tuple[Row, Job]:
+def _job(
+    attribution: Attribution, options: Options, shapes: list[Row], rows: np.ndarray, job_ns: int | None
+) -> tuple[Row, Job]:
     """The row `job`, and what gains are weighed against."""
     cold = requests(attribution, options).payload["job"]
     lost = cold["cold_ns"] if cold["cold_exposed_ns"] is None else cold["cold_exposed_ns"]
@@ -107,7 +114,7 @@ def _job(attribution: Attribution, options: Options, rows: np.ndarray, job_ns: i
         warm = min(warm, max(cold["requests"] * cold["steady_ns"], work))
     devices = max(len(np.unique(ints(attribution.trace.device, "device")[rows])), 1)
     length = max(job_ns or 0, cold["wall_ns"])
-    shapes = [row for row in shape_rows(Census(attribution, options)) if row["cold_ns"]]
+    shapes = [row for row in shapes if row["cold_ns"]]
     each = percentile(np.sort([row["cold_ns"] for row in shapes]), 50)
     row = {
         "wall_ns": cold["wall_ns"],
@@ -124,13 +131,6 @@ def _job(attribution: Attribution, options: Options, rows: np.ndarray, job_ns: i
         "basis": "recorded" if shapes and all(r["basis"] == "recorded" for r in shapes) else "inferred",
     }
     return row, Job(warm * devices, max(length - lost, 1) / warm, cold["requests"] > 0, each)
-
-
-def _cold_by_kernel(attribution: Attribution, options: Options) -> dict[str, int]:
-    out: dict[str, int] = {}
-    for row in shape_rows(Census(attribution, options)):
-        out[row["kernel"]] = out.get(row["kernel"], 0) + row["cold_ns"]
-    return out
 
 
 def _by_operator(rows: list[Row]) -> list[Row]:
@@ -163,8 +163,9 @@ def _group(operator: str, path: str, own: list[Row]) -> Row:
     }
 
 
-def _operator(row: Row, job: Job, chained_ns: int, cold: dict[str, int]) -> Row:
-    """The row with a verdict and its reason."""
+def _operator(row: Row, job: Job, inside: Mapping[str, int], cold: Mapping[str, int]) -> Row:
+    """The row with a verdict and its reason; `inside` is the time in chains, `cold` that of a kernel's cold start."""
+    chained_ns = inside.get(row["operator"], 0) if row["path"] == "aten" else 0
     row = row | {"of_warm_share": row["total_ns"] / job.warm_ns, "chained_share": chained_ns / max(row["total_ns"], 1)}
     row["cold_ns"] = cold.get(row["kernel"], 0) if row["path"] in {"triton", "inductor"} else None
     shapes = f"its 5 most frequent shapes make up {row['top5_share'] or 0:.0%} of {row['calls']:,} calls"

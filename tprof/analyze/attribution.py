@@ -23,6 +23,7 @@ from tprof.intervals import NONE
 
 if TYPE_CHECKING:
     from tprof.analyze.busy import DeviceEvents, Set
+    from tprof.intervals import Steps
     from tprof.model import Trace
 
 __all__ = ["BUSY", "IDLE", "LEAD", "TAIL", "WHERE", "Attribution", "Pieces"]
@@ -111,10 +112,11 @@ class Attribution:
         returned = looked_up(self.timelines.end, launch, g1)
         over = np.clip(returned, called, g1)
         for on, at in by_thread(thread[waits]):
-            doing, cold = self.timelines.of(on), self.timelines.cold(on)
-            for steps, begin, end, else_ in ((doing, g0, called, UNATTRIBUTED), (cold, called, over, LAUNCHING)):
-                s, e, value, i = steps.over(begin[at], end[at])
-                parts.append((s, e, np.where(value == NONE, else_, value), waits[at[i]]))
+            parts.append(_cut(self.timelines.of(on), waits, at, g0, called, UNATTRIBUTED))
+            if len((cold := self.timelines.cold(on)).value):
+                parts.append(_cut(cold, waits, at, called, over, LAUNCHING))
+            else:  # the call is all launch, as is what follows
+                over[at] = called[at]
         idle = np.where(events.stream_idle_since[event] == g0, TURNAROUND, DEPENDENCY)
         parts.append((over, g1, np.where(returned > g0, LAUNCHING, idle), waits))
         return parts
@@ -127,6 +129,12 @@ class Attribution:
         again[linked] = True
         again[linked[np.unique(events.launch[linked], return_index=True)[1]]] = False
         return again
+
+
+def _cut(steps: Steps, rows: np.ndarray, at: np.ndarray, start: np.ndarray, end: np.ndarray, otherwise: int) -> Part:
+    """Stretches of some of the rows, cut by what a thread was doing."""
+    s, e, value, i = steps.over(start[at], end[at])
+    return s, e, np.where(value == NONE, otherwise, value), rows[at[i]]
 
 
 def _busy_part(purpose: int, busy: Set, window: tuple[int, int]) -> Part:

@@ -50,8 +50,7 @@ def stream_numbers(trace: Trace) -> tuple[np.ndarray, list[tuple[int, int, int, 
     columns = [ints(trace.device, c) for c in ("pid", "device", "context", "stream")]
     number = np.zeros(trace.device.num_rows, np.int64)
     for column in columns:
-        if column.min(initial=0) != column.max(initial=0):
-            number = refine(number, column)
+        number = refine(number, column)
     first = first_rows(number)
     keys = [tuple(int(c[i]) for c in columns) for i in first]
     ranked = sorted(range(len(keys)), key=keys.__getitem__)  # ties in time go by stream, whatever the order of the file

@@ -65,19 +65,24 @@ class Lane:
     value: np.ndarray
     row: np.ndarray | None = None
 
-    @cached_property
+    @property
     def blocks(self) -> Blocks:
         """Its level of detail; what its codes stand for is in `codes`."""
-        table = np.full(len(PARTS) * _DECADES, NONE, np.int16)
-        table[self.codes] = np.arange(len(self.codes))
-        return Blocks(
-            self.start, self.end, table[self._key()].astype(np.min_scalar_type(len(self.codes))), len(self.codes)
-        )
+        return self._coded[1]
 
-    @cached_property
+    @property
     def codes(self) -> np.ndarray:
         """What there is in it: part and decade of the duration, as `part * 13 + decade`; shape (codes,)."""
-        return distinct(self._key()).astype(np.int64)
+        return self._coded[0]
+
+    @cached_property
+    def _coded(self) -> tuple[np.ndarray, Blocks]:
+        decade = np.searchsorted(_POWERS, self.end - self.start, side="right").astype(np.int16)
+        key = self.value.astype(np.int16) * _DECADES + decade
+        codes = distinct(key).astype(np.int64)
+        table = np.zeros(len(PARTS) * _DECADES, np.min_scalar_type(len(codes)))
+        table[codes] = np.arange(len(codes))
+        return codes, Blocks(self.start, self.end, table[key], len(codes))
 
     @property
     def parts(self) -> np.ndarray:
@@ -89,14 +94,14 @@ class Lane:
         """Power of ten at or below the durations of each code, ns."""
         return 10 ** (self.codes % _DECADES)
 
-    def _key(self) -> np.ndarray:
-        decade = np.searchsorted(_POWERS, self.end - self.start, side="right").astype(np.int16)
-        return self.value.astype(np.int16) * _DECADES + decade
-
     def only(self, keep: np.ndarray) -> Lane:
         """The same lane with fewer intervals."""
         row = None if self.row is None else self.row[keep]
-        return replace(self, start=self.start[keep], end=self.end[keep], value=self.value[keep], row=row)
+        fewer = replace(self, start=self.start[keep], end=self.end[keep], value=self.value[keep], row=row)
+        if "_coded" in vars(self):  # then the same codes serve, and need not be found again
+            codes, blocks = self._coded
+            vars(fewer)["_coded"] = codes, Blocks(fewer.start, fewer.end, blocks.code[keep], len(codes))
+        return fewer
 
 
 def lanes(attribution: Attribution) -> list[Lane]:

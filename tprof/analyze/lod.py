@@ -26,7 +26,7 @@ class Blocks:
     """
 
     def __init__(self, start: np.ndarray, end: np.ndarray, code: np.ndarray, codes: int) -> None:
-        self._start, self._end, self._code, self._codes = start, end, code, codes
+        self._start, self._end, self.code, self._codes = start, end, code, codes
         blocks = -(-len(start) // _BLOCK)
         self._done, self._counted = (np.zeros((blocks + 1, codes), kind) for kind in (np.int64, np.int32))
         self._longest = np.zeros((blocks, codes), np.int64)
@@ -60,7 +60,7 @@ class Blocks:
         row = block[:, None] * _BLOCK + np.arange(_BLOCK)
         live, row = row < begun[:, None], np.minimum(row, len(self._start) - 1)
         length = np.where(live, np.minimum(self._end[row], edges[:, None]) - self._start[row], 0)
-        key = np.arange(len(edges))[:, None] * self._codes + self._code[row]
+        key = np.arange(len(edges))[:, None] * self._codes + self.code[row]
         key[-1, -1] = max(key[-1, -1], (len(edges) - 1) * self._codes)
         rest = self._sums(key.ravel(), length.ravel()).astype(np.int64)
         return np.diff(self._done[block] + rest, axis=0).T
@@ -78,7 +78,7 @@ class Blocks:
     def _before(self, row: int) -> np.ndarray:
         """Number of intervals of each code before a row."""
         first = row - row % _BLOCK
-        return self._counted[row // _BLOCK] + np.bincount(self._code[first:row], minlength=self._codes)
+        return self._counted[row // _BLOCK] + np.bincount(self.code[first:row], minlength=self._codes)
 
     def longest(self, low: int, high: int, most: int, wanted: np.ndarray) -> np.ndarray:
         """Rows of the longest intervals of the wanted codes that reach into a window, longest first."""
@@ -89,7 +89,7 @@ class Blocks:
             blocks = blocks[np.argpartition(-longest, most)[:most]]
         row = (blocks[:, None] * _BLOCK + np.arange(_BLOCK)).ravel()
         row = row[(row >= first) & (row < last)]
-        row = row[wanted[self._code[row]]]
+        row = row[wanted[self.code[row]]]
         return row[np.argsort(self._start[row] - self._end[row], kind="stable")[:most]]
 
 

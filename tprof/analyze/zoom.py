@@ -164,8 +164,10 @@ class _Rows:
         if wanted.shape:
             keep &= self._shaped(launch) | self._shaped(looked_up(ints(self.trace.host, "parent"), launch))
         if wanted.ranges:
-            called = looked_up(ints(self.trace.host, "start_ns"), launch, np.iinfo(np.int64).min)
-            keep &= at(self._spans, called) != NONE
+            called = np.flatnonzero(keep & (launch != NONE))
+            inside = at(self._spans, ints(self.trace.host, "start_ns")[launch[called]]) != NONE
+            keep[:] = False
+            keep[called[inside]] = True
         return keep
 
     def _shaped(self, row: np.ndarray) -> np.ndarray:

@@ -88,20 +88,17 @@ class Folder:
         """The finished sources."""
         return sorted(p.name.removesuffix(".json") for p in (self.path / "finished").glob("*.json"))
 
-    def keep_only(self, slugs: Collection[str]) -> list[str]:
-        """Take out the sources that are not asked for any more; their names."""
-        gone = [slug for slug in self.slugs() if slug not in slugs]
-        for slug in gone:  # the mark first: what is half removed is not finished
-            (self.path / "finished" / f"{slug}.json").unlink(missing_ok=True)
-            (self.path / "summary" / f"{slug}.json").unlink(missing_ok=True)
-            for part in self.path.glob(f"*/{_PART}{slug}"):
-                shutil.rmtree(part)
-        return gone
-
-    def forget(self) -> None:
-        """Take nothing for finished."""
+    def keep_only(self, slugs: Collection[str]) -> None:
+        """Take out everything of other sources; the marks first: what is half removed is not finished."""
         for slug in self.slugs():
-            (self.path / "finished" / f"{slug}.json").unlink(missing_ok=True)
+            if slug not in slugs:
+                (self.path / "finished" / f"{slug}.json").unlink()
+        for summary in (self.path / "summary").glob("*.json"):
+            if summary.name.removesuffix(".json") not in slugs:
+                summary.unlink()
+        for part in self.path.glob(f"*/{_PART}*"):
+            if part.name.removeprefix(_PART) not in slugs:
+                shutil.rmtree(part)
 
     def tables(self) -> list[str]:
         """Names of the tables that any source has."""

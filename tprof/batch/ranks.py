@@ -146,7 +146,7 @@ def _straggler(row: Row, job: list[Row]) -> Row:
             row["late_cold_ns"], f"{why}, and was cold in {share:.0%} of the time that the first rank waited",
             "warm up every rank, then a barrier, before the first collective that is timed",
         )  # fmt: skip
-    slow = f"; its device worked {row['work_ns'] / usual:.2f} times as long as the median rank's" if usual else ""
+    slow = f"; its device worked {_times(row, usual)}" if usual else ""
     return _finding(
         "straggler", f"{row['name']} was late for collectives", row, row["late_ns"], why + slow,
         "compare its `idle` and `kernels` with another rank's: load, clocks, or its host",
@@ -161,9 +161,13 @@ def _slow(job: list[Row]) -> Iterator[Row]:
         if row["rank"] is not None and row["work_ns"] > _SLOW * usual and more >= MATTERS * row["wall_ns"]:
             yield _finding(
                 "straggler", f"{row['name']}'s device worked longer", row,
-                round(more), f"{row['work_ns'] / usual:.2f} times as long as the median rank's" if usual else "the median rank's did not",
+                round(more), _times(row, usual),
                 "compare its `kernels` with another rank's: load, clocks",
             )  # fmt: skip
+
+
+def _times(row: Row, usual: float) -> str:
+    return f"{row['work_ns'] / usual:.2f} times as long as the median rank's" if usual else "and the median's did not"
 
 
 def _finding(code: str, title: str, row: Row, cost_ns: int, why: str, fix: str) -> Row:

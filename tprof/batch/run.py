@@ -42,19 +42,19 @@ def run(tasks: Sequence[Task], folder: Folder, do: Run, watch: Watch, top: int |
     Raises:
         TprofError: `do` cannot go on; what was finished stays.
     """
-    folder.keep_only({task.source.slug for task in tasks})
-    open_, by_slug = [t for t in tasks if not _finished(folder, t)], {t.source.slug: t for t in tasks}
-    for task in tasks:
-        if task not in open_:
-            watch.done(task)
+    left = {task.source.slug: task for task in tasks if not _finished(folder, task)}
+    finished = [task for task in tasks if task.source.slug not in left]
+    folder.keep_only({task.source.slug for task in finished})
+    for task in finished:
+        watch.done(task)
     failed = []
-    for outcome in do(open_) if open_ else ():
+    for outcome in do(list(left.values())) if left else ():
         if outcome is None:
             watch.look()
             continue
-        task = by_slug[outcome.source.slug]
         failed += [outcome] if outcome.message else []
-        watch.done(task)
+        watch.done(left[outcome.source.slug])
+    folder.keep_only(folder.slugs())  # without what is of a source that failed half-way
     folder.settle()
     failed.sort(key=lambda o: o.source.path)
     result = report(folder, failed, top)

@@ -22,14 +22,12 @@ def advise(ask: Ask, job: JobLength = None) -> int:
 
     Chains are small operators that follow each other. The questions at the end are those that no profile answers.
     """
-    from tprof.analyze.advice import advise as judge  # noqa: PLC0415  keeps `--help` quick
-
     ask = question.settled(ask)
     output.check(ask)
     if job is not None and duration(job) is None:
         raise UsageError(f"--job {job!r} is no time; write a number with s, min or h")
     trace = question.load_trace(ask)
-    result = judge(trace.attribution, question.options(ask, trace), duration(job) if job else None)
+    result = trace.advise(question.options(ask, trace), duration(job) if job else None)
     if not result.tables["operators"]:
         raise question.cannot_judge(ask, question.NO_DEVICE)
     output.write(ask, result)

@@ -64,7 +64,7 @@ def batch(
     tasks, folder = _tasks(ask, out), Folder(out)
     folder.open()
     if force:
-        folder.forget()
+        folder.keep_only(())
     do = _cluster(scheduler, scheduler_file) if scheduler or scheduler_file else _local(jobs, tasks)
     with _watching(tasks, folder.working) as watch:
         result = run(tasks, folder, do, watch, ask.top)

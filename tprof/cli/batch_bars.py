@@ -37,12 +37,12 @@ class Bars:
     def __init__(self, console: Console, tasks: list[Task], working: Path) -> None:
         text = TextColumn("{task.description}", markup=False)
         whole = (DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-        self._all = Progress(text, BarColumn(), *whole, console=console, transient=True)
-        self._each = Progress(text, BarColumn(), TaskProgressColumn(), console=console, transient=True)
+        self.whole = Progress(text, BarColumn(), *whole, console=console, transient=True)
+        self.each = Progress(text, BarColumn(), TaskProgressColumn(), console=console, transient=True)
         self._working, self._left = working, {task.source.slug: task for task in tasks}
         self._count = len(tasks)
         self._rows: dict[str, TaskID] = {}
-        self._total = self._all.add_task("", total=sum(task.source.size for task in tasks))
+        self._total = self.whole.add_task("", total=sum(task.source.size for task in tasks))
         self._say()
 
     def __enter__(self) -> Self:
@@ -50,7 +50,7 @@ class Bars:
         from rich.console import Group  # noqa: PLC0415  only where they are shown
         from rich.live import Live  # noqa: PLC0415  as above
 
-        self._live = Live(Group(self._all, self._each), console=self._all.console, transient=True)
+        self._live = Live(Group(self.whole, self.each), console=self.whole.console, transient=True)
         self._live.start()
         return self
 
@@ -62,8 +62,8 @@ class Bars:
         """A source is finished, or failed."""
         self._left.pop(task.source.slug, None)
         if (row := self._rows.pop(task.source.slug, None)) is not None:
-            self._each.remove_task(row)
-        self._all.advance(self._total, task.source.size)
+            self.each.remove_task(row)
+        self.whole.advance(self._total, task.source.size)
         self._say()
 
     def look(self) -> None:
@@ -73,11 +73,11 @@ class Bars:
             done, _, total = _text(file).partition(" ")
             if slug in self._left and done.isdigit() and total.isdigit():
                 if slug not in self._rows:
-                    self._rows[slug] = self._each.add_task(clean(slug), total=None)
-                self._each.update(self._rows[slug], completed=int(done), total=max(int(total), int(done)))
+                    self._rows[slug] = self.each.add_task(clean(slug), total=None)
+                self.each.update(self._rows[slug], completed=int(done), total=max(int(total), int(done)))
 
     def _say(self) -> None:
-        self._all.update(self._total, description=f"{self._count - len(self._left)} of {self._count} sources")
+        self.whole.update(self._total, description=f"{self._count - len(self._left)} of {self._count} sources")
 
 
 def _text(file: Path) -> str:

@@ -50,7 +50,8 @@ def _of_batches(ask: Ask) -> Result | None:
         return None
     if not all(batches):
         raise UsageError(f"{ask.sources[batches.index(True)]} is a batch; compare it with another batch")
-    return compare.diff(*map(Folder, ask.sources), ask.top)
+    before, after = map(Folder, ask.sources)
+    return compare.diff(before, after, ask.top)
 
 
 def repeats(ask: Ask, source: str) -> list[Attribution]:

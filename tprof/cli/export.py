@@ -15,7 +15,6 @@ from tprof import __version__
 from tprof.cli import output, question
 from tprof.cli.options import Ask, Force, Phases, Ranges, Sources
 from tprof.cli.reports import write_report
-from tprof.cli.workers import TABLES as RESULTS
 from tprof.errors import DONE, UsageError
 
 if TYPE_CHECKING:
@@ -105,6 +104,7 @@ def _html(ask: Ask, trace: Trace, out: Path, _kind: Kind) -> None:
 
 def _tables(ask: Ask, trace: Trace, out: Path, kind: Kind) -> None:
     from tprof.analyze import stretches  # noqa: PLC0415  as above
+    from tprof.batch.work import TABLES as RESULTS  # noqa: PLC0415  as above
     from tprof.events import TABLES  # noqa: PLC0415  as above
     from tprof.present import folder  # noqa: PLC0415  as above
 

@@ -26,12 +26,16 @@ class Registry:
     functions: dict[str, list[Any]] = field(default_factory=dict)
     tuners: list[tuple[Any, Any]] = field(default_factory=list)
 
+    def find(self, function: str) -> Any:
+        """A function of that name, its module in front; None where there is none."""
+        return next((f for name, found in self.functions.items() if _is_end(name, function) for f in found), None)
+
     def match(self, kernel: Kernel) -> tuple[list[Any], str]:
         """Functions of this process that are a plan's kernel, and if there is none, why.
 
         The hash of the source decides, and that of all it uses: a function of the same name is not enough.
         """
-        named = [f for name, found in self.functions.items() if is_end(name, kernel.function) for f in found]
+        named = [f for name, found in self.functions.items() if _is_end(name, kernel.function) for f in found]
         same = [f for f in named if f.cache_key == kernel.source]
         if same:  # of copies, as an interpreter or a reloader makes them, the one that the module has is called
             return [f for f in same if _at_home(f)] or same, ""
@@ -40,8 +44,7 @@ class Registry:
         return [], "this process has no such function; import its module before the warm-up"
 
 
-def is_end(name: str, function: str) -> bool:
-    """Whether a name without its module is that of a function given with it."""
+def _is_end(name: str, function: str) -> bool:
     return function == name or function.endswith(f".{name}")
 
 

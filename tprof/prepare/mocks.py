@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 DIVISIBLE: Final = "tt.divisibility=16"
 # A number of each width that Triton takes for this type and no narrower one; odd where it is not a multiple of 16.
@@ -50,7 +50,7 @@ class Pointer:
         return (1,)
 
 
-def argument(name: str, kind: Any, hints: list[str], functions: Callable[[str], Any]) -> Any:
+def argument(name: str, kind: Any, hints: Sequence[str] = (), *, functions: Callable[[str], Any]) -> Any:
     """What to pass for one argument of a plan.
 
     Args:

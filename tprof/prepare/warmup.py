@@ -9,48 +9,25 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tprof.errors import TprofError
-from tprof.prepare import find, libraries, mocks, plan_file
+from tprof.prepare import libraries, plan_file
+from tprof.prepare.jobs import Job, find_jobs
 from tprof.prepare.report import Item, Report
-from tprof.prepare.winners import restore
 from tprof.record import annotate, guard
-from tprof.record.triton_hooks import interpreted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from tprof.prepare.plan_file import Call, Kernel, Plan, Specialization
+    from tprof.prepare.plan_file import Call, Plan
 
     Progress = Callable[[int, int, Item], None]
 
 MOST_THREADS: Final = 16
 OVER: Final = "the time that the warm-up may take was over; raise budget_s, or plan less with --max-seconds"
-
-
-@dataclass(frozen=True)
-class _Job:
-    """One variant of one function of this process."""
-
-    name: str
-    function: Any
-    variant: Specialization
-    args: list[Any]
-
-    def on(self, device: Any) -> None:
-        """Compile it in a thread of a pool, for a device."""
-        libraries.use(device)
-        self.compiled()
-
-    def compiled(self) -> Any:
-        """The compiled kernel, from memory, disk or the compiler; None if a hook of the program declined."""
-        options: dict[str, Any] = dict(map(tuple, self.variant.options))
-        kernel = self.function.warmup(*self.args, grid=(1,), **options)
-        return kernel.result() if hasattr(kernel, "result") else kernel  # a future, under Triton's AsyncCompileMode
 
 
 def warmup(
@@ -78,7 +55,7 @@ def warmup(
     """
     begun = time.perf_counter_ns()
     with annotate(plan_file.RANGE):
-        items = tuple(_Warmup(budget_s, parallel, progress).run(plan, call, kernels))
+        items = _Warmup(budget_s, parallel, progress).all(plan, call, kernels)
     report = Report(items, time.perf_counter_ns() - begun)
     for item in report.of("skipped") + report.of("failed"):
         guard.log.warning("tprof: warm-up: %s %s: %s: %s", item.kind, item.name, item.outcome, item.why)
@@ -92,7 +69,15 @@ class _Warmup:
         self._threads = parallel or min(len(os.sched_getaffinity(0)), MOST_THREADS)
         self._progress, self._done, self._all = progress, 0, 0
 
-    def run(self, plan: Plan | str | Path, call: Any, kernels: Iterable[Any]) -> Iterator[Item]:
+    def all(self, plan: Plan | str | Path, call: Any, kernels: Iterable[Any]) -> tuple[Item, ...]:
+        items: list[Item] = []
+        try:
+            items.extend(self._run(plan, call, kernels))  # which keeps what it has where it ends early
+        except guard.FAILURES as error:
+            items.append(Item("plan", "warm-up", "failed", 0, f"{type(error).__name__}: {error}"))
+        return tuple(items)
+
+    def _run(self, plan: Plan | str | Path, call: Any, kernels: Iterable[Any]) -> Iterator[Item]:
         try:
             known = plan if isinstance(plan, plan_file.Plan) else plan_file.load(plan)
         except TprofError as error:
@@ -100,7 +85,7 @@ class _Warmup:
             return
         # libraries first: a kernel can only be loaded where the device has a context
         yield from map(self._ended, libraries.touch())
-        jobs, problems = _jobs(known, kernels)
+        jobs, problems = find_jobs(known, kernels)
         calls = known.calls if call is not None else []
         self._all = self._done + len(problems) + len(jobs) + len(calls)
         yield from map(self._ended, problems)
@@ -116,7 +101,7 @@ class _Warmup:
             guard.call("progress", self._progress, self._done, max(self._all, self._done), item)
         return item
 
-    def _kernels(self, jobs: list[_Job]) -> Iterator[Item]:
+    def _kernels(self, jobs: list[Job]) -> Iterator[Item]:
         """Compile in threads; load in this one, whose device is the right one, as each is there."""
         device = libraries.device()
         pool = ThreadPoolExecutor(self._threads, "tprof-warmup")
@@ -127,12 +112,12 @@ class _Warmup:
         finally:
             pool.shutdown(cancel_futures=True)  # Ctrl-C waits for what has begun, and for no more
 
-    def _loaded(self, job: _Job, item: Item) -> Item:
+    def _loaded(self, job: Job, item: Item) -> Item:
         """Load a kernel that was compiled, as its first launch would."""
         if item.outcome != "done":
             return item
         found: list[str] = []
-        load = self._attempt("kernel", job.name, lambda: found.append(_load(job)))
+        load = self._attempt("kernel", job.name, lambda: found.append(job.load()))
         return Item("kernel", job.name, load.outcome, item.wall_ns + load.wall_ns, load.why or "".join(found))
 
     def _attempt(self, kind: Any, name: str, work: Callable[[], object]) -> Item:
@@ -145,69 +130,3 @@ class _Warmup:
             first = next(iter(str(error).strip().splitlines()), "")
             return Item(kind, name, "failed", time.perf_counter_ns() - begun, f"{type(error).__name__}: {first[:300]}")
         return Item(kind, name, "done", time.perf_counter_ns() - begun)
-
-
-def _load(job: _Job) -> str:
-    """Put a kernel on the device; what is to be known about it."""
-    kernel = job.compiled()  # once more: of two threads that made the function's first kernels one may have been lost
-    if kernel is None:
-        raise TprofError("a compile hook of the program declined it")
-    kernel._init_handles()  # noqa: SLF001 - what a first launch does, in every version from 3.2 to 3.9
-    if job.variant.hash and kernel.hash != job.variant.hash:
-        return "its key in Triton's disk cache is another than recorded: the environment or the assembler differs"
-    return ""
-
-
-def _jobs(plan: Plan, kernels: Iterable[Any]) -> tuple[list[_Job], list[Item]]:
-    """What can be compiled, the most called first, and what was done or skipped without a compile."""
-    try:
-        import triton  # noqa: PLC0415 - the program has chosen when Triton is imported
-
-        if interpreted():
-            return [], [Item("plan", "Triton", "skipped", 0, "TRITON_INTERPRET=1: kernels run in Python")]
-        here = libraries.target(), str(triton.__version__)
-        known = find.registry(kernels)
-    except guard.FAILURES as error:  # no Triton, or no driver
-        return [], [Item("plan", "Triton", "skipped", 0, f"cannot be used here: {error}")]
-    mine = [k for k in plan.kernels if (k.target, k.triton) == here]
-    items = [Item("plan", "kernels", "skipped", 0, _elsewhere(plan, *here))] if plan.kernels and not mine else []
-    jobs: list[_Job] = []
-    for kernel in mine:
-        functions, why = known.match(kernel)
-        if why:
-            items.append(Item("kernel", kernel.function, "skipped", 0, why))
-        items += restore(kernel, functions, known.tuners)
-        for function, variant in ((f, v) for f in functions for v in kernel.specializations):
-            made = _job(kernel, function, variant, known)
-            (jobs if isinstance(made, _Job) else items).append(made)  # type: ignore[arg-type]
-    return sorted(jobs, key=lambda job: -job.variant.calls), items
-
-
-def _elsewhere(plan: Plan, target: str, version: str) -> str:
-    others = sorted({f"{k.target} with Triton {k.triton}" for k in plan.kernels})
-    return f"planned for {', '.join(others)}, but this is {target} with Triton {version}; record and plan it here"
-
-
-def _told(argument: plan_file.Pair) -> str:
-    """What about an argument tells the variants of a function apart: a constant, a number, an address that is odd."""
-    name, kind, *rest = argument
-    if isinstance(kind, dict):
-        return f"{name}={kind['constexpr']}"
-    divisible = mocks.DIVISIBLE in (rest[0] if rest else [])
-    if str(kind).startswith("*"):
-        return "" if divisible else f"{name} unaligned"
-    return f"{name}%16" if divisible else name
-
-
-def _job(kernel: Kernel, function: Any, variant: Specialization, known: find.Registry) -> _Job | Item:
-    name = f"{kernel.function}({', '.join(filter(None, map(_told, variant.arguments)))})"
-
-    def named(wanted: str) -> Any:
-        ends = (f for n, found in known.functions.items() if find.is_end(n, wanted) for f in found)
-        return next(ends, None)
-
-    try:
-        args = [mocks.argument(a[0], a[1], a[2] if len(a) > 2 else [], named) for a in variant.arguments]
-    except mocks.NoMockError as error:
-        return Item("kernel", name, "skipped", 0, str(error))
-    return _Job(name, function, variant, args)

@@ -102,7 +102,7 @@ BATCH_VIEWS: Final[dict[tuple[str, str], View]] = {
         ),
     ),
     ("batch", "requests"): View(
-        "Requests that paid most for cold start, of all sources",
+        "Requests that paid most for cold start, then the longest",
         "Cold tax: the part of a request's wall time in cold phases.",
         (
             Column("name", "request"),

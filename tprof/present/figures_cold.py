@@ -37,8 +37,16 @@ def waterfall(rows: Sequence[Row], calls: Sequence[Row] = (), *, or_load: bool =
     stretches = [
         Stretch(lanes[r["number"]], r["at_ns"], r["wall_ns"], r["phase"], r["what"] or "", r["basis"]) for r in drawn
     ]
-    names = [_step(next(row for row in drawn if row["number"] == step), or_load=or_load) for step in kept]
+    first = [next(row for row in drawn if row["number"] == step) for step in kept]
+    names = [" ".join([*who, _step(row, or_load=or_load)]) for row, who in zip(first, _who(first), strict=True)]
     return gantt(stretches, _calls(drawn, calls, lanes), names, or_load=or_load)
+
+
+def _who(rows: Sequence[Row]) -> list[list[str]]:
+    """What tells the threads (`pid/tid name`) of the steps apart: the process, else the thread, else nothing."""
+    ids = [row["thread"].partition(" ")[0].partition("/") for row in rows]
+    pids, tids = {pid for pid, _, _ in ids}, {tid for _, _, tid in ids}
+    return [[pid] if len(pids) > 1 else [tid] if len(tids) > 1 else [] for pid, _, tid in ids]
 
 
 def _longest(rows: Sequence[Row]) -> list[int]:

@@ -94,6 +94,7 @@ def _bar(members: Sequence[Stretch], divisor: int, name: str) -> go.Bar:
     return go.Bar(
         base=[s.at_ns / divisor for s in members], x=[s.wall_ns / divisor for s in members],
         y=[s.lane for s in members], orientation="h", name=name,
+        width=0.75,  # of a lane; else Plotly takes the least distance between bars of one phase
         customdata=[[escape(s.said), units.duration(s.wall_ns), s.basis] for s in members],
         hovertemplate=f"<b>{name}</b> %{{customdata[0]}}<br>%{{customdata[1]}}, %{{customdata[2]}}<extra></extra>",
     )  # fmt: skip
@@ -113,7 +114,7 @@ def framed(figure: go.Figure, lanes: Sequence[str], edges: tuple[float, float], 
     place = list(range(len(lanes)))
     figure.update_yaxes(tickvals=place, ticktext=names, range=[max(len(lanes), 1) - 0.5, -0.5], showgrid=False)
     return figure.update_layout(
-        barmode="overlay", bargap=0.25, dragmode=False, height=150 + _LANE * max(len(lanes), 2),
+        barmode="overlay", dragmode=False, height=150 + _LANE * max(len(lanes), 2),
         margin={"l": 8, "r": 20, "t": 8, "b": 115}, hoverlabel={"align": "left"},
         legend={"orientation": "h", "yanchor": "bottom", "y": 0, "yref": "container", "x": 0, "xanchor": "left"},
     )  # fmt: skip

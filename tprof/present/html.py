@@ -100,7 +100,7 @@ def _chapter(chapter: Chapter, number: int) -> dict[str, Any]:
         "walls": [_wall(row, summary.tables["wall"], or_load=told) for row in summary.payload["devices"]],
         "requests": [_request(row, or_load=told) for row in summary.payload["requests"]],
         "cold_line": sentence.cold_line(summary.payload["cold"]),
-        "cold": _grids(chapter.cold, chapter.cold.tables),
+        "cold": _grids(chapter.cold, (name for name in chapter.cold.tables if name != "waterfall")),  # made to be drawn
         "idle": _grids(chapter.idle, ("phases", "gaps")),
         "kernels": _grids(chapter.kernels, ("kernels",)),
         "findings": [_finding(f) for f in summary.payload["findings"]],

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tprof.model import Trace
 
 _LANE: Final = 30  # pixels of height
+_ENTRY: Final = 25  # of a row of five entries of the legend
 _HOVERS: Final = 6_000  # cells that say what they are made of
 _ANCHORS: Final = 400  # invisible points: a drag over none of them would not be heard of
 _NAME: Final = 44  # characters of a name
@@ -55,16 +56,16 @@ def timeline(view: Zoom, trace: Trace, zero_ns: int, *, or_load: bool = False, p
         go.Scatter(x=anchors, y=np.zeros(len(anchors)), mode="markers", hoverinfo="skip", showlegend=False,
                    marker={"opacity": 0, "size": 2})
     )  # fmt: skip
-    count = max(len(view.lanes), 1)
+    count, below = max(len(view.lanes), 1), 60 + _ENTRY * sum(bool(drawn.showlegend) for drawn in figure.data) // 5
     figure.update_yaxes(
         tickvals=[-i for i in range(len(view.lanes))], ticktext=_labels(view), range=[0.5 - count, 0.5], fixedrange=True
     )
     window = [(edge - zero_ns) / divisor for edge in view.window]
     figure.update_xaxes(title_text=f"time after the first event, {unit}", range=window, fixedrange=True)
     return figure.update_layout(
-        barmode="overlay", uniformtext={"minsize": 10, "mode": "hide"}, height=130 + _LANE * count,
+        barmode="overlay", uniformtext={"minsize": 10, "mode": "hide"}, height=below + 10 + _LANE * count,
         dragmode=False if picking else "select", selectdirection="h", clickmode="event+select",
-        margin={"l": 8, "r": 12, "t": 8, "b": 90}, hoverlabel={"align": "left"},
+        margin={"l": 8, "r": 12, "t": 8, "b": below}, hoverlabel={"align": "left"},
         legend={"orientation": "h", "yanchor": "bottom", "y": 0, "yref": "container", "x": 0, "xanchor": "left",
                 "itemclick": False},
     )  # fmt: skip

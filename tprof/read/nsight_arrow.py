@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 Stored = Any  # a Parquet file or an Arrow table, which have no types
 _ENDS: Final = (".parquet", ".arrow")
+_TEXTS: Final = (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
 _FILE: Final = b"ARROW1"  # the other kind of Arrow file begins with its schema
 
 
@@ -112,7 +113,8 @@ class ArrowTables:
         if pa.types.is_dictionary(column.type):
             column = column.cast(column.type.value_type)
         if pa.types.is_string(kind):
-            texts, bad = decoded(column.cast(pa.binary()))
+            text = column if column.type in _TEXTS else column.cast(pa.string())
+            texts, bad = decoded(text.cast(pa.binary()))
             self.bad_texts += bad
             return texts.fill_null("")  # as SQLite's reader gives a null
         if column.type == pa.uint64() and kind == pa.int64():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +14,7 @@ from tprof.read import nsight_schema as ns
 from tprof.read.columns import Pick
 from tprof.read.nsight_rows import Reading, distinct, numbers, pids, tids
 from tprof.read.nsight_strings import Labels, concat, constant, flat
+from tprof.read.nsight_sync import waits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,7 +55,8 @@ def runtime(reading: Reading) -> HostRows:
     raw = reading.strings.lookup(data["nameId"], _UNKNOWN).fallback(constant("[unknown call]", len(data)))
     kind = raw.map(_api).fallback(_event_class(data))
     name = raw.map(lambda v: _VERSION.sub("", v))
-    return _rows(data, kind.fallback(constant("runtime", len(data))), name, correlation=data["correlationId"])
+    rows = _rows(data, kind.fallback(constant("runtime", len(data))), name, correlation=data["correlationId"])
+    return replace(rows, attrs=waits(reading, data))
 
 
 def osrt(reading: Reading) -> HostRows:

@@ -16,6 +16,7 @@ KERNEL: Final = "CUPTI_ACTIVITY_KIND_KERNEL"
 MEMCPY: Final = "CUPTI_ACTIVITY_KIND_MEMCPY"
 MEMSET: Final = "CUPTI_ACTIVITY_KIND_MEMSET"
 GRAPH_TRACE: Final = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+SYNC: Final = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
 STRINGS: Final = "StringIds"
 THREAD_NAMES: Final = "ThreadNames"
 PROCESSES: Final = "PROCESSES"
@@ -47,9 +48,9 @@ EVENT_TABLES: Final[dict[str, tuple[str, ...]]] = {
     MEMSET: (*_ON_STREAM, "bytes", "graphNodeId"),
     GRAPH_TRACE: (*_ON_STREAM, "graphId", "graphExecId"),
 }
-# Tables whose rows are no events of ours; they are counted, never read.
+# Tables whose rows are no events of ours; they are counted. SYNC says what calls waited for.
 SKIPPED_TABLES: Final = (
-    "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", "CUPTI_ACTIVITY_KIND_CUDA_EVENT", "CUDA_GRAPH_EVENTS",
+    SYNC, "CUPTI_ACTIVITY_KIND_CUDA_EVENT", "CUDA_GRAPH_EVENTS",
     "CUDA_GRAPH_NODE_EVENTS", "CUDA_GPU_MEMORY_USAGE_EVENTS", "SCHED_EVENTS", "COMPOSITE_EVENTS", "GPU_METRICS",
     "GENERIC_EVENTS", "CUDA_UM_CPU_PAGE_FAULT_EVENTS", "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
 )  # fmt: skip
@@ -67,12 +68,14 @@ KNOWN: Final[dict[str, tuple[str, ...]]] = {
     DETAILS: ("duration",),
     **dict.fromkeys(EXPORT_META, ("name", "value")),
     **dict.fromkeys(SKIPPED_TABLES, ()),
+    SYNC: ("correlationId", "globalPid", "deviceId", "streamId", "syncType", "eventId"),
 }
 
 NEWEST_SCHEMA: Final = (3, 25)  # the newest that was checked
 NVTX_RANGES: Final = (59, 60, 70, 71)  # push/pop, start/end, and both again as imported from NVTXT text
 NVTX_START_END: Final = (60, 71)
 NVTX_CATEGORY, NVTX_THREAD_NAME, NVTX_DOMAIN = 33, 39, 75
+SYNC_TYPES: Final = {1: "event", 2: "stream waits for event", 3: "stream", 4: "context"}
 RUNTIME_CLASSES: Final = {0: "runtime", 1: "driver"}
 
 # Subprocesses and the pipes to them tell a compiler or C compiler at work; a `read` counts once it has waited long.

@@ -38,7 +38,11 @@ _NO_READY: Final = (
     "No process said that it was ready. Call `tprof.ready()` at the end of start-up, and record with tprof."
 )
 _NO_SEARCH: Final = "No search of an autotuner lies in this part of the recording."
-_NO_GRAPH: Final = "No graph was compiled again. Only a recording of tprof tells what Dynamo and Inductor did."
+_OF_GRAPHS: Final = {
+    "recompiles": "No graph was compiled again. Only a recording of tprof tells what Dynamo did.",
+    "graph_caches": "No look-up of a compiled graph was recorded. Only a recording of tprof tells of them.",
+    "selections": "No choice of Inductor among implementations was recorded (max-autotune makes them).",
+}
 _OF_KERNELS: Final = {
     "kernels": _NOTHING,
     "specializations": "Which variant was compiled, and why, is known from a recording of tprof: `tprof record`.",
@@ -126,9 +130,9 @@ def _startup(asked: _Asked) -> None:
 
 
 def _graphs(asked: _Asked) -> None:
-    for name in ("recompiles", "graph_caches", "selections"):
-        if name in asked.result.tables:
-            panel(asked.result, name, asked.command, empty=_NO_GRAPH)
+    for name, empty in _OF_GRAPHS.items():
+        if name in asked.result.tables:  # `--kernel` leaves them out
+            panel(asked.result, name, asked.command, empty=empty)
 
 
 def _plan(asked: _Asked) -> None:

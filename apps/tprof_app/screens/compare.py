@@ -14,7 +14,7 @@ from tprof.present import figures_compare
 from tprof_app import sources
 from tprof_app.panels import panel, warnings
 from tprof_app.recording import opened
-from tprof_app.state import one_of
+from tprof_app.state import change, one_of
 from tprof_app.text import command
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def page(recording: Recording, state: State) -> None:
         st.info("There is no other recording to compare with. Start the app with two: `tprof app BEFORE AFTER`.")
         return
     before = sources.chosen(one_of(state, "other", "Before", labels), served)
-    state.link("Compare", "Swap: this one before, the other after", source=before.label, other=here)
+    sides = {"source": before.label, "other": here}
+    st.button("Swap the sides", on_click=change, kwargs=sides, icon=":material/swap_horiz:", type="tertiary")
     if len(before.paths) > 1 or len(state.paths) > 1:
         st.info("One recording is compared with one. Open a single one at the left, and pick a single one here.")
         return

@@ -43,9 +43,14 @@ def _filters(recording: Recording, state: State) -> None:
     ranks = sorted({rank for rank in recording.trace.processes["rank"].to_pylist() if rank is not None})
     with st.container(horizontal=True):
         if len(names) > 1:
-            some_of(state, "device", "Devices", names, placeholder="All devices")
+            some_of(state, "device", "Devices", names, format_func=_short, placeholder="All devices")
         if len(ranks) > 1:
             some_of(state, "rank", "Ranks", [str(rank) for rank in ranks], placeholder="All ranks")
+
+
+def _short(device: str) -> str:
+    """Without the folder, where a device is named after its file."""
+    return "/".join(device.split("/")[-2:])
 
 
 def _phases(result: Result, state: State) -> None:

@@ -58,7 +58,7 @@ def device_ops(trace: Trace) -> tuple[Ops, np.ndarray]:
     device = trace.device
     name, names = codes(device, "name")
     kind, kinds = codes(device, "kind")
-    moved = ints(device, "bytes")
+    moved, grid = ints(device, "bytes"), int3(device, "grid")
     key = name.astype(np.int64)
     for part in (
         kind,
@@ -66,7 +66,7 @@ def device_ops(trace: Trace) -> tuple[Ops, np.ndarray]:
         ints(device, "shared_bytes"),
         moved,
         *int3(device, "block").T,
-        *int3(device, "grid").T,
+        *grid.T,
     ):
         key = refine(key, part)
     op, first = key, first_rows(key)
@@ -74,7 +74,7 @@ def device_ops(trace: Trace) -> tuple[Ops, np.ndarray]:
     is_kernel = np.isin(kind[first], [i for i, k in enumerate(kinds) if k in _KERNEL_CODE])
     path = np.array([kernel_path(n) for n in named], object)
     fill = np.array([bool(FILL.search(n)) for n in named], bool)
-    blocks = int3(device, "grid")[first].prod(axis=1, dtype=np.int64)
+    blocks = grid[first].prod(axis=1, dtype=np.int64)
     integer = np.array(["<int>" in n or "FillFunctor<int" in n for n in named], bool)
     ops = Ops(
         name=[*named, "unknown"],
