@@ -33,8 +33,9 @@ def _grouped_matmul(x: torch.Tensor, weights: torch.Tensor, routing: Routing) ->
 
 def _combine(rows: torch.Tensor, topk_weights: torch.Tensor, routing: Routing) -> torch.Tensor:
     wide = torch.promote_types(rows.dtype, torch.float32)
-    chosen = rows.to(wide)[routing.slot.clamp(min=0)]
-    weights = topk_weights.to(wide).masked_fill(routing.slot < 0, 0)
+    foreign = routing.slot < 0  # masked, not only weighted by 0: that times a NaN of row 0 is a NaN
+    chosen = rows.to(wide)[routing.slot.clamp(min=0)].masked_fill(foreign[..., None], 0)
+    weights = topk_weights.to(wide).masked_fill(foreign, 0)
     return (chosen * weights[..., None]).sum(1).to(rows.dtype)
 
 

@@ -11,6 +11,7 @@ import pytest
 from nsight_files import write
 
 from tprof.errors import SourceError
+from tprof.read.columns import Pick
 from tprof.read.sqlite import Database
 
 KNOWN = {"t": ("i", "r", "s"), "u": ("i",)}
@@ -73,8 +74,9 @@ def test_absent_is_not_empty(tmp_path: Path) -> None:
 
 def test_a_condition(tmp_path: Path) -> None:
     with Database(write(tmp_path / "a", {"t": [{"i": n} for n in range(5)]}), "typed", KNOWN) as db:
-        assert db.fetch("t", ("i",), where="i >= 3")["i"].to_pylist() == [3, 4]
-        assert db.count("t", "i >= 3") == 2
+        assert db.fetch("t", ("i",), where=[Pick("i", (3, 9)), Pick("i", (4,))])["i"].to_pylist() == [3, 4]
+        assert db.count("t", [Pick("i", (3, 4))]) == 2
+        assert db.count("t", [Pick("i", ())]) == 0
 
 
 def test_a_view_is_no_table(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+
 from tprof.batch.work import Outcome, Task, analyse
 from tprof.errors import FAILED
 
@@ -28,8 +30,9 @@ def run(tasks: Sequence[Task], jobs: int, work: Callable[[Task], Outcome] = anal
         jobs: processes at a time.
         work: what a process does with a task.
     """
-    processes = _Processes(work)
-    with ThreadPoolExecutor(max(1, min(jobs, len(tasks)))) as threads:
+    jobs = max(1, min(jobs, len(tasks)))
+    processes = _Processes(work, max(1, processors() // jobs))
+    with ThreadPoolExecutor(jobs) as threads:
         try:
             pending = {threads.submit(processes.do, task) for task in sorted(tasks, key=lambda t: -t.source.size)}
             while pending:
@@ -82,8 +85,9 @@ def _lines(path: Path) -> list[str]:
 class _Processes:
     """One process per thread, replaced when it dies, so that it is known whose source killed it."""
 
-    def __init__(self, work: Callable[[Task], Outcome]) -> None:
+    def __init__(self, work: Callable[[Task], Outcome], threads: int) -> None:
         self._work = work
+        self._threads = threads
         self._own = threading.local()
         self._all: list[ProcessPoolExecutor] = []
 
@@ -100,7 +104,7 @@ class _Processes:
         pool = getattr(self._own, "pool", None)
         if pool is None:
             context = multiprocessing.get_context("spawn")
-            pool = self._own.pool = ProcessPoolExecutor(1, context, initializer=end_with_parent)
+            pool = self._own.pool = ProcessPoolExecutor(1, context, initializer=begin, initargs=(self._threads,))
             self._all.append(pool)
         return pool
 
@@ -110,8 +114,9 @@ class _Processes:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def end_with_parent() -> None:
-    """End this process when the one that started it is gone: a pool's would wait for work for ever."""
+def begin(threads: int) -> None:
+    """Share the processors, and end when the process that started this one is gone: a pool's would wait for ever."""
+    pa.set_cpu_count(threads)
     if parent := multiprocessing.parent_process():
         threading.Thread(target=_follow, args=(parent,), daemon=True).start()
 
