@@ -1,4 +1,4 @@
-"""The sample runs that tprof recorded on an H200: links, joined clocks, graphs, ranks, and what must be found in them."""
+"""The sample runs that tprof recorded on an H200: links, joined clocks, graphs, ranks, and what must be found."""
 
 from __future__ import annotations
 

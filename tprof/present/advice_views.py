@@ -13,8 +13,8 @@ ADVICE_VIEWS: Final[dict[tuple[str, str], View]] = {
     ("advise", "answer"): View("In one sentence", "", (Column("answer", "answer"),), whole=True),
     ("advise", "job"): View(
         "What a kernel's gain is weighed against",
-        "Cold: exposed, and its share of the job; below 1 % leave it. Warm: the rest; of requests, their median latency "
-        "times their number. "
+        "Cold: exposed, and its share of the job; below 1 % leave it. Warm: the rest; of requests, their median "
+        "latency times their number. "
         "Work: a device worked, and its share of warm. A new shape: median cold time of a compiled shape.",
         (
             Column("job_ns", "job", 1),
