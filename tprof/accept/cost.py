@@ -78,7 +78,7 @@ def _nothing(out) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001 - Trit
     """Its launch pays for what a process pays once: the driver, the compiler's own start."""
 
 
-class _Unwritten(TorchFunctionMode):
+class _Unwritten(TorchFunctionMode):  # type: ignore[misc]  # torch is optional: `Any` to mypy
     """Random floating-point inputs are left as memory is: nothing is computed from them, and they cost nothing."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
