@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.generate import Example, examples, windows
-from support.small import call, kernel, span, trace
+from support.small import call, early, in_one_graph, kernel, span, trace, waiting
 
 from tprof.align import AlignOptions, align
 from tprof.analyze import Attribution, Options, summarize
@@ -216,24 +216,6 @@ def idling(name: str, kind: str) -> Trace:
     return trace(host, [kernel(20, MS, correlation=1), kernel(9 * MS + 20, 10 * MS, correlation=2)])
 
 
-def waiting(first: Row, second: Row, **later: Any) -> Trace:
-    """Two kernels 8 ms apart, by the calls that launched them."""
-    return trace(
-        [first, second], [kernel(20, MS, correlation=1), kernel(9 * MS, 10 * MS, **{"correlation": 2} | later)]
-    )
-
-
-def early(**later: Any) -> Trace:
-    """Both calls were over before the gap began."""
-    return waiting(call(0, 10, correlation=1), call(20, 30, correlation=2), **later)
-
-
-def in_one_graph() -> Trace:
-    """The later kernel of one graph launch waits for 8 ms."""
-    launch = call(0, 10, "cudaGraphLaunch", correlation=1)
-    return trace([launch], [kernel(20, MS, correlation=1), kernel(9 * MS, 10 * MS, correlation=1)])
-
-
 Pair = tuple["Callable[[], Trace]", "Callable[[], Trace]"]
 PAIRS: dict[str, Pair] = {
     "sync-in-hot-path": (lambda: stepwise(wait=True), lambda: stepwise(wait=False)),
@@ -253,10 +235,7 @@ PAIRS: dict[str, Pair] = {
     "idle-framework": (lambda: idling("aten::mm", "op"), lambda: idling("read data", "range")),
     "idle-memory": (lambda: idling("cudaMemcpyAsync", "runtime"), lambda: idling("aten::mm", "op")),
     "idle-sync": (lambda: idling("cudaDeviceSynchronize", "runtime"), lambda: idling("aten::mm", "op")),
-    "idle-launch": (
-        lambda: waiting(call(0, 10, correlation=1), call(MS, 9 * MS, correlation=2)),
-        lambda: idling("aten::mm", "op"),
-    ),
+    "idle-launch": (lambda: waiting(call(0, 10, correlation=1), call(MS, 9 * MS, correlation=2)), early),
     "idle-turnaround": (early, lambda: early(stream=8)),
     "idle-dependency": (lambda: early(stream=8), early),
     "idle-graph": (in_one_graph, early),

@@ -9,6 +9,7 @@ from tprof.model import Trace, table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+MS = 1_000_000
 Row = dict[str, Any]
 _HOST: Row = {"thread": 0, "pid": 1, "tid": 1, "kind": "runtime"}
 _DEVICE: Row = {"device": 0, "pid": 1, "context": 1, "stream": 7, "kind": "kernel", "name": "k"}
@@ -42,3 +43,21 @@ def _table(name: str, default: Row, rows: Sequence[Row]) -> Any:
     full = [{**default, **row} for row in rows]
     columns = sorted({key for row in full for key in row})
     return table(name, {column: [row.get(column) for row in full] for column in columns}, len(full))
+
+
+def waiting(first: Row, second: Row, **later: Any) -> Trace:
+    """Two kernels 8 ms apart, by the calls that launched them."""
+    return trace(
+        [first, second], [kernel(20, MS, correlation=1), kernel(9 * MS, 10 * MS, **{"correlation": 2} | later)]
+    )
+
+
+def early(**later: Any) -> Trace:
+    """Both calls were over before the gap began."""
+    return waiting(call(0, 10, correlation=1), call(20, 30, correlation=2), **later)
+
+
+def in_one_graph() -> Trace:
+    """The later kernel of one graph launch waits for 8 ms."""
+    launch = call(0, 10, "cudaGraphLaunch", correlation=1)
+    return trace([launch], [kernel(20, MS, correlation=1), kernel(9 * MS, 10 * MS, correlation=1)])

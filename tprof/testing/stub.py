@@ -56,13 +56,24 @@ def stub_driver(
     driver.interpreted, driver.cost_ns = interpreted, cost_ns
     driver.fail_load, driver.fail_launch = fail_load, fail_launch
     config.set_active(driver)
+    _forget_device()
     try:
         yield driver
     finally:
+        _forget_device()
         # Kernels outlive the block, and from 3.8 on unload their module through the active driver as they die:
         # where there was no driver before, the stub stays.
         if before is not None:
             config.set_active(before)
+
+
+def _forget_device() -> None:
+    """What Triton remembers of a device for as long as the process lives is not true of the next one."""
+    from triton.compiler import compiler  # noqa: PLC0415 - as above
+
+    forget = getattr(compiler.max_shared_mem, "cache_clear", None)
+    if forget is not None:
+        forget()
 
 
 class Utils:
