@@ -23,10 +23,10 @@ def _batch(sources: Path, out: Path, *more: object) -> list[str]:
 
 
 def _until(true: Callable[[], bool]) -> None:
-    for _ in range(600):
+    for _ in range(6000):
         if true():
             return
-        time.sleep(0.1)
+        time.sleep(0.01)
     pytest.fail("waited for a minute")
 
 
@@ -100,7 +100,8 @@ def test_one_process_several_and_a_cluster_that_loses_a_worker_give_the_same(tmp
 
 
 def test_a_scheduler_that_goes_away_stops_the_run_which_then_goes_on(tmp_path: Path) -> None:
-    job.write(tmp_path / "job")
+    for part in "abcd":  # enough that it cannot be over before the scheduler is killed
+        job.write(tmp_path / "job" / part)
     run = _batch(tmp_path / "job", tmp_path / "out")
     with cluster(tmp_path / "dask", 1) as at:
         with subprocess.Popen(
