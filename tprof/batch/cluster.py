@@ -38,6 +38,8 @@ def run(tasks: Sequence[Task], address: str | None, file: Path | None) -> Iterat
     try:
         _check_workers(client)
         yield from _outcomes(client, tasks)
+    except (OSError, CancelledError) as error:  # whatever was asked of the scheduler when its connection broke
+        raise TprofError(_GONE) from error
     finally:
         client.close(timeout=LOOK_SECONDS)
 
@@ -82,8 +84,6 @@ def _outcomes(client: Any, tasks: Sequence[Task]) -> Iterator[Outcome | None]:
             done = wait(list(pending), timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED").done
         except TimeoutError:
             done = set()
-        except CancelledError as error:
-            raise TprofError(_GONE) from error
         if client.status != "running" or any(future.cancelled() for future in done):
             raise TprofError(_GONE)
         for future in done:
