@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "apps"))
 
 from generate import torch_trace
+from methods import anonymous_bytes
 from plotly.io import to_json
 from tprof_app.recording import Recording
 
@@ -40,12 +41,6 @@ FILTERS = {
     "shape": Wanted(shape="512"),
     "range": Wanted(ranges=("ProfilerStep*",)),
 }
-
-
-def anonymous() -> int:
-    """Bytes of anonymous memory of this process."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon"))
 
 
 def windows(extent: tuple[int, int]) -> Iterator[tuple[str, tuple[int, int]]]:
@@ -69,14 +64,14 @@ def drawn(recording: Recording, window: tuple[int, int], wanted: Wanted) -> tupl
 
 def opening(path: Path) -> dict[str, Any]:
     """In a process of its own: what the frame of a page waits for, and what the lanes take after it."""
-    before, start = anonymous(), time.perf_counter()
+    before, start = anonymous_bytes(), time.perf_counter()
     recording = Recording((str(path),)).open()
     low, high = recording.extent
     opened = time.perf_counter() - start
     _ = recording.lanes
     arrow = sum(getattr(recording.trace, name).nbytes for name in ("host", "device"))
     laid = time.perf_counter() - start - opened
-    return {"opened": opened, "laid": laid, "grown": (anonymous() - before) / arrow, "wall": (high - low) / 1e9}
+    return {"opened": opened, "laid": laid, "grown": (anonymous_bytes() - before) / arrow, "wall": (high - low) / 1e9}
 
 
 def lines(path: Path) -> Iterator[str]:

@@ -1,10 +1,10 @@
-"""What tprof adds to a warm Triton launch, on the stub driver: a recording; without one a guard, metrics, both.
+"""What tprof adds to a warm Triton launch, on the stub driver: a recording, or without one a guard or metrics.
 
     python benchmarks/launch_overhead.py [--blocks 100] [--launches 200]
 
 CPU time of the launching thread; differences of minima over interleaved blocks, since a machine is noisy upwards only.
 To see the cost with an NVTX tool attached, set NVTX_INJECTION64_PATH to one (tests/support/nvtxlog.c). Needs torch,
-triton and nvtx.
+triton, nvtx and prometheus-client.
 """
 
 from __future__ import annotations

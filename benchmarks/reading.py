@@ -47,7 +47,7 @@ class Measured:
         """Measure once."""
         if self.failed:
             return
-        limits = [["prlimit", f"--data={LIMIT_BYTES}"], []][not self.limited]
+        limits = ["prlimit", f"--data={LIMIT_BYTES}"] if self.limited else []
         start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
         try:
             done = subprocess.run(  # noqa: S603  our own commands

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tprof.samples import sample_paths
+
 ROOT = Path(__file__).resolve().parents[1]
 OURS = {"tprof", "tprof_app", "tprof_kernels"}
 
@@ -17,9 +19,6 @@ def _build(target: Path, hook: str) -> zipfile.ZipFile:
     code = f"from hatchling.build import {hook}; print({hook}({str(target)!r}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     return zipfile.ZipFile(target / done.stdout.split()[-1])
-
-
-SAMPLES = 10  # of them
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +45,7 @@ def test_unpacked_wheel_finds_its_samples(wheel: zipfile.ZipFile, tmp_path: Path
     find = "import tprof.samples as s; print(*s.sample_paths().values())"
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {find}"
     done = subprocess.run([sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert [Path(path).parent for path in done.stdout.split()] == [tmp_path / "tprof" / "samples"] * SAMPLES
+    assert [Path(path).parent for path in done.stdout.split()] == [tmp_path / "tprof" / "samples"] * len(sample_paths())
 
 
 def test_editable_install_exposes_only_our_packages(tmp_path: Path) -> None:

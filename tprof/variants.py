@@ -14,7 +14,8 @@ Change = dict[str, Any]  # {name, before, after}
 Flat = dict[str, str]
 
 _OPTION: Final = "option "
-_DIVISIBLE: Final = "tt.divisibility=16"
+_CONSTANT: Final = "constant "
+DIVISIBLE: Final = "tt.divisibility=16"  # the hint of a number or an address, as Triton writes it
 
 
 def changes(said: Iterable[Record]) -> list[list[Change] | None]:
@@ -40,8 +41,8 @@ def nearest(now: Flat, known: Iterable[Flat]) -> list[Change] | None:
 
 def _by_choice(change: Change) -> bool:
     """Whether a constant or an option changed, rather than what an argument happened to be."""
-    both_constant = all(str(change[side]).startswith("constant ") for side in ("before", "after"))
-    return both_constant or change["name"].startswith("option ")
+    both_constant = all(str(change[side]).startswith(_CONSTANT) for side in ("before", "after"))
+    return both_constant or change["name"].startswith(_OPTION)
 
 
 def _changes(before: Flat, after: Flat) -> list[Change]:
@@ -55,12 +56,12 @@ def _changes(before: Flat, after: Flat) -> list[Change]:
 def flat(row: Record) -> Flat:
     """A specialization as the recorder describes it: argument -> one text, option -> one text."""
     arguments = {a["name"]: _text(a) for a in row.get("arguments") or ()}
-    return arguments | {f"option {name}": str(value) for name, value in (row.get("options") or {}).items()}
+    return arguments | {f"{_OPTION}{name}": str(value) for name, value in (row.get("options") or {}).items()}
 
 
 def _text(argument: Record) -> str:
     if "value" in argument:
-        return f"constant {argument['value']}"
+        return f"{_CONSTANT}{argument['value']}"
     return ", ".join([str(argument["type"]), *argument.get("hints", ())])
 
 
@@ -81,7 +82,7 @@ def why_new(changes: list[Change] | None, scalars: Record) -> str:
 def _words(name: str, before: str | None, after: str | None, value: Any) -> str:
     if before is None or after is None:
         return f"{name.removeprefix(_OPTION)} is {'new' if before is None else 'gone'}"
-    old, new = before.removeprefix("constant "), after.removeprefix("constant ")
+    old, new = before.removeprefix(_CONSTANT), after.removeprefix(_CONSTANT)
     if name.startswith(_OPTION) or (old != before and new != after):
         return f"{name.removeprefix(_OPTION)}: {old} -> {new}"
     if new != after:
@@ -95,10 +96,10 @@ def _hints(name: str, before: list[str], after: list[str], value: Any) -> str:
     """Of two types with their hints: which of the two changed, and how."""
     if before[0] != after[0]:
         return f"{name}: {before[0].lstrip('*')} -> {after[0].lstrip('*')}"
-    if {*before} ^ {*after} != {_DIVISIBLE}:
+    if {*before} ^ {*after} != {DIVISIBLE}:
         return f"{name}: {', '.join(before)} -> {', '.join(after)}"
     what = f"the address of {name}" if after[0].startswith("*") else name
-    lost = _DIVISIBLE in before
+    lost = DIVISIBLE in before
     if value is None:
         return f"{what} is {'no longer' if lost else 'now'} divisible by 16"
     return f"{what}: {value} is {'not ' if lost else ''}divisible by 16"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from tprof.analyze import Options
     from tprof.analyze.result import Row
+    from tprof.buckets import BucketSet
     from tprof_app.recording import Recording
     from tprof_app.state import State
 
@@ -34,9 +35,13 @@ def cold_request(recording: Recording, state: State) -> None:
     one_of(state, "window", "Request", list(said), format_func=lambda text: said[text])
 
 
+def request_name(row: Row) -> str:
+    """Name and id of a request."""
+    return f"{row['name']} {row['id'] or ''}".strip()
+
+
 def _request(row: Row) -> str:
-    name = f"{row['name']} {row['id'] or ''}".strip()
-    return f"{name}, at {units.duration(row['at_ns'])}: {units.duration(row['cold_tax_ns'])} cold"
+    return f"{request_name(row)}, at {units.duration(row['at_ns'])}: {units.duration(row['cold_tax_ns'])} cold"
 
 
 def kernel(state: State, names: Iterable[str | None]) -> str:
@@ -57,10 +62,15 @@ def flags(kernels: str) -> tuple[str, ...]:
     return ("--kernel", kernels) if kernels else ()
 
 
-def bucketed(options: Options) -> Options:
-    """With the buckets of the settings, as the command line has them.
+def buckets() -> tuple[BucketSet, ...]:
+    """Those of the settings, as the command line has them.
 
     Raises:
         UsageError: a setting is wrong.
     """
-    return replace(options, buckets=load_settings(Path.cwd()).buckets)
+    return load_settings(Path.cwd()).buckets
+
+
+def bucketed(options: Options) -> Options:
+    """With the buckets of the settings."""
+    return replace(options, buckets=buckets())

@@ -19,7 +19,7 @@ _UP = ".. (up)"
 
 def sidebar(served: Served) -> str:
     """The label of the recording that the address names, or that was picked just now; empty for none."""
-    label = (state.params().get("source") or [""])[-1]
+    label = state.parameter("source")
     labels = [choice.label for choice in sources.offered(served)]
     if not label and served.given:
         state.change(source=labels[0])
@@ -31,7 +31,7 @@ def sidebar(served: Served) -> str:
                 _folder(served)
         with st.expander("Upload", icon=":material/upload:"):
             _upload(served)
-    return (state.params().get("source") or [""])[-1]
+    return state.parameter("source")
 
 
 def welcome(served: Served) -> None:

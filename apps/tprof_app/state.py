@@ -37,6 +37,11 @@ def params() -> Params:
     return found
 
 
+def parameter(name: str, default: str = "") -> str:
+    """A parameter's value; the last if there are several."""
+    return (params().get(name) or [default])[-1]
+
+
 def changed(changes: Mapping[str, str | Sequence[str] | None]) -> Params:
     """The parameters after some changes; an empty value takes one away.
 
@@ -72,7 +77,7 @@ class State:
 
     def get(self, name: str, default: str = "") -> str:
         """A parameter's value; the last if there are several."""
-        return (params().get(name) or [default])[-1]
+        return parameter(name, default)
 
     def all(self, name: str) -> list[str]:
         """All values of a parameter."""
@@ -96,13 +101,11 @@ class State:
 
     def command(self, verb: str, *more: str) -> str:
         """The command line that prints the same figures."""
-        flags = [
-            part
-            for name in ("window", "range", "device", "rank")
-            for value in self.all(name)
-            for part in (f"--{name}", value)
-        ]
-        return command(verb, self.paths, *flags, *more)
+        return command(verb, self.paths, *self.flags("window", "range", "device", "rank"), *more)
+
+    def flags(self, *names: str) -> list[str]:
+        """Parameters as options of the command line."""
+        return [part for name in names for value in self.all(name) for part in (f"--{name}", value)]
 
     def link(self, page: str, label: str, **changes: str | Sequence[str] | None) -> None:
         """A link to a page, with some parameters changed."""

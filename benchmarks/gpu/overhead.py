@@ -1,6 +1,6 @@
 """What recording adds on a real GPU: to a warm launch, to a model's step, to a first request; beside other profilers.
 
-    python benchmarks/gpu/overhead.py [--blocks 15] [--launches 200] [-o FILE]
+    python benchmarks/gpu/overhead.py [--blocks 7] [--launches 200] [-o FILE]
     nsys profile -t cuda,nvtx ... python benchmarks/gpu/overhead.py --within "Nsight Systems" [-o FILE]
 
 Wall time of the launching thread per call; blocks with and without recording alternate; medians, with the first and

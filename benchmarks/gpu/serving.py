@@ -2,8 +2,9 @@
 
     python benchmarks/gpu/serving.py OUT [--requests 200] [--stub]
 
-Each way is a server of its own that records itself; the same requests are sent to each, one after the other. Prints a
-table, and writes OUT/serving.json. Needs an NVIDIA GPU, torch, triton, prometheus-client; some 2 minutes on an H200.
+Each way is a server of its own that records itself; the same requests are sent to each, one after the other, and then
+rare lengths that no bucket of attention holds, each several times. Prints a table, and writes OUT/serving.json. Needs
+an NVIDIA GPU, torch, triton, prometheus-client; some 2 minutes on an H200.
 `--stub` tries the script without a GPU.
 """
 
@@ -31,6 +32,7 @@ import traffic  # noqa: E402 - the line above finds it
 from tprof.cli import main as tprof  # noqa: E402 - as above
 
 WAYS = {"nothing": "none", "disk": "none", "plan": "plan"}  # way -> how the server prepares
+RARE, AGAIN = (100, 24, 61, 70_000), 5  # lengths in no bucket of attention, and how often each is asked for again
 
 
 def serve(way: str, out: Path, requests: list[tuple[str, int]], *, stub: bool) -> dict[str, Any]:
@@ -51,6 +53,7 @@ def serve(way: str, out: Path, requests: list[tuple[str, int]], *, stub: bool) -
         found: dict[str, Any] = {"start_s": time.monotonic() - begun, "ms": {}}
         for bucket, length in requests:
             found["ms"].setdefault(bucket, []).append(traffic.ask(url, length))
+        found["rare_ms"] = {length: [traffic.ask(url, length) for _ in range(1 + AGAIN)] for length in RARE}
         with urllib.request.urlopen(f"{url}/metrics") as answer:  # noqa: S310 - our own server
             found["metrics"] = scraped(answer.read().decode())
     finally:
@@ -80,8 +83,11 @@ def show(found: dict[str, dict[str, Any]]) -> None:
     for way, one in found.items():
         for bucket, ms in one["ms"].items():
             print(f"{way:9}{bucket:8}{ms[0]:11.1f}{statistics.median(ms):11.1f}{max(ms):11.1f}")
-        every = sorted(ms for bucket in one["ms"].values() for ms in bucket)
-        p99 = every[-(-99 * len(every) // 100) - 1]
+        for length, (first, *again) in one["rare_ms"].items():
+            warm = statistics.median(again)
+            times = f"rare, first {first / warm:.2f}x its median"
+            print(f"{way:9}{length:<8}{first:11.1f}{warm:11.1f}{max(again):11.1f}  {times}")
+        p99 = traffic.p99([ms for bucket in one["ms"].values() for ms in bucket])
         said = ", ".join(f"{name} {value:.4g}" for name, value in one["metrics"].items())
         print(f"{way:9}P99 {p99:.1f} ms; started in {one['start_s']:.1f} s; gate {one['gate']}; {said}")
 

@@ -1,9 +1,10 @@
-"""Activations that kernels apply to float32 values in registers, by name."""
+"""Activations by name: what kernels apply to float32 values in registers, and the same in torch."""
 
 from __future__ import annotations
 
 from typing import Final
 
+import torch
 import triton
 import triton.language as tl
 
@@ -22,6 +23,14 @@ def activate(x, ACTIVATION: tl.constexpr):
     elif ACTIVATION == "gelu_tanh":  # tanh(u) = 2 sigmoid(2u) - 1, and Triton has no tanh of its own
         x = x * tl.sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))
     return x
+
+
+def activated(x: torch.Tensor, name: str) -> torch.Tensor:
+    """The same in torch, of any floating dtype."""
+    functional = torch.nn.functional
+    if name == "gelu_tanh":
+        return functional.gelu(x, approximate="tanh")
+    return x if name == "none" else getattr(functional, name)(x)
 
 
 def check_activation(name: str) -> None:

@@ -163,13 +163,7 @@ _forward.register_autograd(_backward, setup_context=_setup)
 
 
 def _plain(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    *,
-    causal: bool = False,
-    window: int | None = None,
-    scale: float | None = None,
+    q: Any, k: Any, v: Any, *, causal: bool = False, window: int | None = None, scale: float | None = None
 ) -> torch.Tensor:
     """Reference and fallback: all scores at once, in float32 or, of float64, in float64."""
     wide = torch.promote_types(q.dtype, torch.float32)
@@ -190,13 +184,7 @@ def _visible(q: torch.Tensor, k: torch.Tensor, causal: bool, window: int | None)
 
 
 def _library(
-    q: torch.Tensor,
-    k: torch.Tensor,
-    v: torch.Tensor,
-    *,
-    causal: bool = False,
-    window: int | None = None,
-    scale: float | None = None,
+    q: Any, k: Any, v: Any, *, causal: bool = False, window: int | None = None, scale: float | None = None
 ) -> torch.Tensor:
     """The fastest of torch's that serves: cuDNN's or flash-attn, without a mask wherever the alignment allows."""
     plain = window is None and (not causal or q.shape[2] == k.shape[2])

@@ -194,11 +194,7 @@ def _(q: Any, k_cache: Any, v_cache: Any, block_table: Any, lengths: Any, scale:
 
 
 def _check(
-    q: torch.Tensor,
-    k_cache: torch.Tensor,
-    v_cache: torch.Tensor,
-    block_table: torch.Tensor,
-    lengths: torch.Tensor,
+    q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, block_table: torch.Tensor, lengths: torch.Tensor
 ) -> None:
     check_dtype(FLOATS, q=q)
     check_dtype((q.dtype,), k_cache=k_cache, v_cache=v_cache)
@@ -225,13 +221,7 @@ def _check(
 
 
 def _plain(
-    q: torch.Tensor,
-    k_cache: torch.Tensor,
-    v_cache: torch.Tensor,
-    block_table: torch.Tensor,
-    lengths: torch.Tensor,
-    *,
-    scale: float | None = None,
+    q: Any, k_cache: Any, v_cache: Any, block_table: Any, lengths: Any, *, scale: float | None = None
 ) -> torch.Tensor:
     """Reference and fallback: gathers all pages, then all scores at once, in float32 or, of float64, in float64."""
     wide = torch.promote_types(q.dtype, torch.float32)

@@ -28,8 +28,8 @@ def check_dtype(allowed: Sequence[torch.dtype], **tensors: torch.Tensor | None) 
             raise TypeError(f"{name} is {tensor.dtype}; supported are {names}; convert it with {name}.to(...)")
 
 
-def check_device(**tensors: torch.Tensor | None) -> torch.device:
-    """All tensors are on one device where Triton runs; it is returned.
+def check_device(**tensors: torch.Tensor | None) -> None:
+    """All tensors are on one device where Triton runs.
 
     Raises:
         ValueError: they are not.
@@ -44,7 +44,6 @@ def check_device(**tensors: torch.Tensor | None) -> torch.device:
             f"{name} is on {device}, but Triton kernels need an NVIDIA GPU; move it with {name}.cuda(), "
             "or call the fallback that tprof_kernels.KERNELS names"
         )
-    return device
 
 
 def check_size(**tensors: torch.Tensor | None) -> None:

@@ -9,7 +9,7 @@ import triton
 
 from tprof.kernelspec import Cost, Inputs, KernelSpec
 from tprof_kernels import elementwise_jit as jit
-from tprof_kernels.activations import check_activation
+from tprof_kernels.activations import activated, check_activation
 from tprof_kernels.checks import FLOATS, check_device, check_dtype, check_shape, check_size
 from tprof_kernels.draw import Draw
 from tprof_kernels.rows import as_rows
@@ -191,28 +191,16 @@ def philox(counter: tuple[torch.Tensor, ...], key: tuple[int, int]) -> tuple[tor
 
 
 def _plain(
-    x: torch.Tensor,
-    bias: torch.Tensor | None = None,
-    residual: torch.Tensor | None = None,
-    activation: str = "none",
-    dropout: float = 0.0,
-    seed: int = 0,
-    scale: float = 1.0,
-) -> torch.Tensor:
+    x: Any, bias: Any = None, residual: Any = None,
+    activation: str = "none", dropout: float = 0.0, seed: int = 0, scale: float = 1.0,
+) -> torch.Tensor:  # fmt: skip
     u = x.to(torch.promote_types(x.dtype, torch.float32))
     u = u if bias is None else u + bias
-    value = _activated(u, activation) * (scale / (1 - dropout))
+    value = activated(u, activation) * (scale / (1 - dropout))
     if dropout:
         count = x.numel() // x.shape[-1]
         value = torch.where(keep_mask(count, x.shape[-1], dropout, seed, x.device).view(x.shape), value, 0)
     return (value if residual is None else value + residual).to(x.dtype)
-
-
-def _activated(u: torch.Tensor, activation: str) -> torch.Tensor:
-    functional = torch.nn.functional
-    if activation == "gelu_tanh":
-        return functional.gelu(u, approximate="tanh")
-    return u if activation == "none" else getattr(functional, activation)(u)
 
 
 def _inputs(sizes: Mapping[str, Any], dtype: str, device: str, seed: int) -> Inputs:

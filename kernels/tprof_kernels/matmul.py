@@ -9,7 +9,7 @@ import torch
 import triton
 
 from tprof.kernelspec import Cost, Inputs, KernelSpec
-from tprof_kernels.activations import check_activation
+from tprof_kernels.activations import activated, check_activation
 from tprof_kernels.checks import FLOATS, check_device, check_dtype, check_float8, check_shape, check_size
 from tprof_kernels.draw import Draw
 from tprof_kernels.matmul_jit import BUCKETS, TILES
@@ -111,15 +111,7 @@ def _matmul(
 
 
 @_matmul.register_fake
-def _(
-    a: torch.Tensor,
-    b: torch.Tensor,
-    bias: Optional,
-    residual: Optional,
-    activation: str,
-    precision: str,
-    out_dtype: torch.dtype,
-) -> torch.Tensor:
+def _(a, b, bias, residual, activation, precision, out_dtype):
     return a.new_empty(a.shape[0], a.shape[1], b.shape[2], dtype=out_dtype)
 
 
@@ -168,7 +160,7 @@ def _torch(
 
 
 def _epilogue(y: torch.Tensor, bias: Optional, residual: Optional, activation: str) -> torch.Tensor:
-    y = _ACTIVATE[activation](y if bias is None else y + bias)
+    y = activated(y if bias is None else y + bias, activation)
     return y if residual is None else y + residual
 
 
@@ -188,15 +180,6 @@ def _reference(
     a: torch.Tensor, b: torch.Tensor, bias: Optional = None, residual: Optional = None, **kwargs: Any
 ) -> torch.Tensor:
     return _torch(a, b, bias, residual, activation=kwargs.get("activation", "none"), out_dtype=a.dtype)
-
-
-_ACTIVATE = {
-    "none": lambda x: x,
-    "relu": torch.relu,
-    "silu": torch.nn.functional.silu,
-    "gelu": torch.nn.functional.gelu,
-    "gelu_tanh": lambda x: torch.nn.functional.gelu(x, approximate="tanh"),
-}
 
 
 def _inputs(sizes: Mapping[str, Any], dtype: str, device: str, seed: int) -> Inputs:

@@ -39,13 +39,7 @@ def _combine(rows: torch.Tensor, topk_weights: torch.Tensor, routing: Routing) -
     return (chosen * weights[..., None]).sum(1).to(rows.dtype)
 
 
-def _moe_mlp(
-    x: torch.Tensor,
-    w_up: torch.Tensor,
-    w_down: torch.Tensor,
-    topk_ids: torch.Tensor,
-    topk_weights: torch.Tensor,
-) -> torch.Tensor:
+def _moe_mlp(x: Any, w_up: Any, w_down: Any, topk_ids: Any, topk_weights: Any) -> torch.Tensor:
     wide = torch.promote_types(x.dtype, torch.float32)
     out = torch.zeros(x.shape, dtype=wide, device=x.device)
     for e in range(w_up.shape[0]):

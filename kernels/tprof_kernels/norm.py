@@ -184,14 +184,7 @@ def _outputs(
 
 
 @_norm.register_fake
-def _(
-    x: torch.Tensor,
-    weight: torch.Tensor,
-    bias: torch.Tensor | None,
-    residual: torch.Tensor | None,
-    eps: float,
-    center: bool,  # noqa: FBT001
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+def _(x, weight, bias, residual, eps, center):
     return _outputs(x, residual, center)
 
 

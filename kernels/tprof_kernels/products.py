@@ -11,7 +11,7 @@ _WIDEN = tl.constexpr(INTERPRETED)
 
 
 @triton.jit
-def dot(a, b, acc, PRECISION: tl.constexpr = "ieee"):
+def dot(a, b, acc, PRECISION: tl.constexpr):
     """The sum acc + a b in float32.
 
     Tensor cores round float32 values to TF32 (`tf32`), or multiply their parts (`tf32x3`: 21 bits of 24). Exact

@@ -14,7 +14,7 @@ from tprof.kernelspec import Cost, Inputs, KernelSpec
 from tprof_kernels.checks import FLOATS, check_device, check_dtype, check_size
 from tprof_kernels.draw import Draw
 from tprof_kernels.rows import as_rows, from_rows
-from tprof_kernels.tiles import fitting
+from tprof_kernels.tiles import fitting, row_grid
 from tprof_kernels.tuned import Tuned
 
 if TYPE_CHECKING:
@@ -174,10 +174,7 @@ def _launch(short: Tuned, long: Tuned, strided: torch.Tensor, *tensors: torch.Te
         long.launch((m,), {"N": n}, *tensors, n, *strided.stride())
         return
     block = triton.next_power_of_2(n)
-    short.launch(
-        lambda meta: (triton.cdiv(m, max(1, meta["TILE"] // block)),),
-        {"N": n}, *tensors, m, n, *strided.stride(), BLOCK_N=block,
-    )  # fmt: skip
+    short.launch(row_grid(m, block), {"N": n}, *tensors, m, n, *strided.stride(), BLOCK_N=block)
 
 
 @_softmax.register_fake

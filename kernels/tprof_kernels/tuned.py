@@ -39,7 +39,6 @@ class Tuned:
         conservative: config that fits every supported device and shape.
         buckets: the shapes worth a search.
         key: other arguments that select a search: dtypes and sizes that are fixed by the model.
-        restore: arguments that a run changes in place, and a timing must put back.
         prune: `early_config_prune` of `triton.autotune`, where a candidate does not fit every shape.
     """
 
@@ -48,14 +47,12 @@ class Tuned:
     conservative: triton.Config
     buckets: BucketSet
     key: Sequence[str] = ()
-    restore: Sequence[str] = ()
     prune: Callable[..., list[triton.Config]] | None = None
     autotuner: Any = field(init=False)
 
     def __post_init__(self) -> None:
         prune = {"prune_configs_by": {"early_config_prune": self.prune}} if self.prune else {}
-        restore = {"restore_value": list(self.restore)} if self.restore else {}
-        decorate = triton.autotune(list(self.candidates), key=["bucket", *self.key], **prune, **restore)
+        decorate = triton.autotune(list(self.candidates), key=["bucket", *self.key], **prune)
         object.__setattr__(self, "autotuner", decorate(self.jit))
 
     @property
@@ -103,6 +100,6 @@ def forced(config: triton.Config, *kernels: Tuned) -> Iterator[None]:
         _forced.update(before)
 
 
-def fell_back(kernel: str, bucket: str | None = None) -> None:
+def fell_back(kernel: str) -> None:
     """Count a call that torch operators served."""
-    decisions[kernel, bucket, "fallback"] += 1
+    decisions[kernel, None, "fallback"] += 1

@@ -72,14 +72,14 @@ def test_a_large_operator_of_few_shapes_is_worth_a_kernel_and_a_library_is_left_
         ({"times": 9}, "profile first", "too few"),
         ({"shapes": 0}, "profile first", "shapes are unknown"),
         ({"shapes": 20}, "do not", "too divergent"),
-        ({"shapes": 9}, "write", "five most frequent shapes"),
+        ({"shapes": 9}, "write", "5 most frequent shapes"),
         ({"idle": 400_000}, "do not", "less than 1 %"),
     ],
 )
 def test_what_must_be_known_and_what_must_be_large(made: Row, expected: str, why: str) -> None:
     found = judged(steps(*NORM_AND_GEMM, **made))
     (row,) = [row for row in found["operators"] if row["path"] == "aten"]
-    assert (row["verdict"], why in row["reason"].replace("5 most", "five most")) == (expected, True)
+    assert (row["verdict"], why in row["reason"]) == (expected, True)
 
 
 def test_an_idle_device_comes_before_any_kernel() -> None:

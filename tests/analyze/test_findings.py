@@ -259,6 +259,10 @@ def test_what_cannot_be_judged_costs_nothing_and_comes_last() -> None:
     assert all("record" in row["fix"] for row in rows[-2:])
 
 
+def test_a_window_without_length_costs_nothing() -> None:
+    assert findings(allocating(10 * MS), window=(11 * MS, 11 * MS)) == []
+
+
 # ---- figures
 
 

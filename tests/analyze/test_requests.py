@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -169,7 +170,7 @@ def test_the_first_token_of_a_plain_recording_is_a_range_or_a_mark_on_the_thread
 def test_requests_of_several_sources_name_theirs() -> None:
     host = [span(0, 100, "request#1"), call(10, 20, correlation=1)]
     one, two = (align(trace(host, [kernel(30, 40, correlation=1)])) for _ in range(2))
-    two = two.__class__(**{**vars(two), "sources": two.sources.set_column(0, two.sources.schema.field(0), [["other"]])})
+    two = replace(two, sources=two.sources.set_column(0, two.sources.schema.field(0), [["other"]]))
     rows = requests(Attribution(combine([one, two])), Options()).to_dict()["requests"]
     assert sorted(r["source"] for r in rows) == ["other", "small"]
     assert "source" not in requests(Attribution(one), Options()).to_dict()["requests"][0]

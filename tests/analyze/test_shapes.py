@@ -115,6 +115,7 @@ def test_a_window_counts_what_begins_in_it(served: Trace) -> None:
 def test_only_kernels_that_are_asked_for(served: Trace) -> None:
     assert asked(served, kernels=("att*",))["shapes"]
     assert asked(served, kernels=("other",))["shapes"] == []
+    assert [Options(kernels=globs).about(None) for globs in ((), ("N*",))] == [True, False]
 
 
 # ---- other recordings

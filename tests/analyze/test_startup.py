@@ -5,6 +5,8 @@ from __future__ import annotations
 from support.runs import Writer
 
 import tprof
+from tprof.analyze import Options
+from tprof.analyze.check import Limits, check
 
 MS = 1_000_000
 
@@ -105,6 +107,14 @@ def test_two_runs_of_one_process_id_are_two_processes_and_two_recordings_in_a_ru
     trace = tprof.load(one)
     assert trace.processes.num_rows == 1
     assert set(trace.startup["process"].to_pylist()) == set(trace.threads["process"].to_pylist()) == {0}
+
+
+def test_each_of_two_runs_of_one_process_id_is_judged_by_its_own_ready(tmp_path):
+    early, late = started(), started()
+    next(line for line in late.lines if line["type"] == "mark")["t_ns"] = 150 * MS
+    runs = tprof.load(early.write(tmp_path / "early"), late.write(tmp_path / "late"))
+    (row,) = check(runs.attribution, Options(), Limits(cold_after_ready=0)).payload["gates"]
+    assert row["value"] == 1  # the compile at 120 ms of the run that was ready at 100 ms
 
 
 def test_a_journal_that_says_nothing_of_its_start_begins_where_it_begins(tmp_path):

@@ -167,8 +167,8 @@ def test_every_page(app, chromium, scheme) -> None:
         session.open(path)
         session.check()
         session.shoot(path or "overview")
-    dark = session.page.evaluate("() => getComputedStyle(document.querySelector('.stApp')).backgroundColor")
-    assert (sum(map(int, re.findall(r"\d+", dark)[:3])) < 300) == (scheme == "dark")
+    background = session.page.evaluate("() => getComputedStyle(document.querySelector('.stApp')).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", background)[:3])) < 300) == (scheme == "dark")
 
 
 def test_the_first_page_says_what_the_library_says(app, chromium, sample_traces) -> None:

@@ -8,23 +8,17 @@ import pytest
 
 pytest.importorskip("streamlit.testing.v1", reason="the extra `app` is not installed")
 pytest.importorskip("plotly", reason="the extra `app` is not installed")
-from support.apptest import run_page, texts
+from support.apptest import NSIGHT, TORCH, charts, run_page, texts
 from support.incident import CANDIDATES, LENGTHS, incident
 
 import tprof
 from tprof.analyze import Options
 from tprof.analyze.diff import diff
 
-TORCH, NSIGHT = "h200-torch.json.gz", "h200-nsight.sqlite.gz"
-
 
 @pytest.fixture(scope="module")
 def trace(sample_traces):
     return tprof.load(sample_traces / TORCH)
-
-
-def _charts(app) -> list[dict]:
-    return [json.loads(chart.proto.spec) for chart in app.get("plotly_chart")]
 
 
 def _bars(chart) -> list[dict]:
@@ -41,7 +35,7 @@ def _commands(app) -> list[str]:
 def test_the_waterfall_draws_every_cold_stretch(sample_traces, trace) -> None:
     app = run_page([sample_traces / TORCH], "Cold start")
     rows = trace.cold().tables["waterfall"]
-    drawn = sum(len(bar["customdata"]) for bar in _bars(_charts(app)[0]))
+    drawn = sum(len(bar["customdata"]) for bar in _bars(charts(app)[0]))
     assert drawn == len(rows)
     assert app.dataframe[0].value["number"].tolist() == [str(row["number"]) for row in rows]
     path = sample_traces / TORCH
@@ -70,7 +64,7 @@ def test_a_kernel_is_a_filter(sample_traces, trace) -> None:
 def test_candidates_of_each_search(sample_traces, trace) -> None:
     app = run_page([sample_traces / TORCH], "Cold start", part="Searches", search="1")
     rows = [row for row in trace.autotune().tables["candidates"] if row["tuning"] == 1]
-    measured = _charts(app)[0]["data"][0]
+    measured = charts(app)[0]["data"][0]
     assert measured["x"] == pytest.approx([row["time_ns"] / 1e3 for row in rows])
     assert f"tprof autotune {sample_traces / TORCH}" in _commands(app)
 
@@ -84,7 +78,7 @@ def test_a_plan_needs_a_recording_of_tprof(sample_traces) -> None:
 def test_a_recording_of_tprof_tells_winners_and_gives_a_plan(tmp_path) -> None:
     run = incident(tmp_path / "run")
     app = run_page([run], "Cold start")
-    names = _charts(app)[0]["layout"]["yaxis"]["ticktext"]
+    names = charts(app)[0]["layout"]["yaxis"]["ticktext"]
     assert names.count("attention ✓ BLOCK 16") == len(LENGTHS)
     assert len(names) == len(LENGTHS) * CANDIDATES
     plan = run_page([run], "Cold start", part="Warm-up plan")
@@ -107,17 +101,17 @@ def test_start_up_is_of_whole_recordings(tmp_path) -> None:
 def test_first_and_warm_calls(sample_traces, trace) -> None:
     app = run_page([sample_traces / TORCH], "Shapes")
     rows = trace.shapes().tables["shapes"]
-    assert _charts(app)[0]["data"][0]["x"] == [row["first_call_ns"] for row in rows]
+    assert charts(app)[0]["data"][0]["x"] == [row["first_call_ns"] for row in rows]
     assert app.dataframe[0].value["verdict"].tolist() == [row["verdict"] for row in rows]
 
 
 def test_lives_have_a_lane_per_shape(sample_traces, trace) -> None:
     app = run_page([sample_traces / TORCH], "Shapes", part="Lives", kernel="softmax")
     steps = trace.shapes(Options(kernels=("softmax",))).tables["timeline"]
-    assert _charts(app)[0]["layout"]["yaxis"]["ticktext"] == list(
+    assert charts(app)[0]["layout"]["yaxis"]["ticktext"] == list(
         dict.fromkeys(f"softmax {step['label']}" for step in steps)
     )
-    calls = next(t for t in _charts(app)[0]["data"] if t["name"] == "call")
+    calls = next(t for t in charts(app)[0]["data"] if t["name"] == "call")
     assert len(calls["x"]) == sum(step["step"] in ("call", "cold call") for step in steps)
 
 
@@ -136,7 +130,7 @@ def test_buckets_of_the_settings_are_counted(sample_traces, tmp_path, monkeypatc
 def test_idle_draws_phases_and_lengths(sample_traces, trace) -> None:
     app = run_page([sample_traces / TORCH], "Idle")
     result = trace.idle(Options(top=100))
-    phases, lengths = _charts(app)
+    phases, lengths = charts(app)
     drawn = sum(int(row[0].replace(",", "")) for bar in _bars(phases) for row in bar["customdata"])
     assert drawn == sum(row["total_ns"] for row in result.tables["phases"])
     drawn = sum(int(text.replace(",", "")) for bar in lengths["data"] for text in bar["customdata"])
@@ -146,7 +140,7 @@ def test_idle_draws_phases_and_lengths(sample_traces, trace) -> None:
 
 def test_gaps_can_be_counted(sample_traces, trace) -> None:
     app = run_page([sample_traces / TORCH], "Idle", by="Number")
-    assert _charts(app)[1]["data"][0]["y"] == [row["gaps"] for row in trace.idle().tables["lengths"]]
+    assert charts(app)[1]["data"][0]["y"] == [row["gaps"] for row in trace.idle().tables["lengths"]]
 
 
 def test_two_devices_are_filtered(cases) -> None:
@@ -154,7 +148,7 @@ def test_two_devices_are_filtered(cases) -> None:
     app = run_page([path], "Idle")
     names = app.multiselect[0].options
     assert len(names) == 2
-    assert len(_charts(app)[0]["layout"]["yaxis"]["ticktext"]) == 2
+    assert len(charts(app)[0]["layout"]["yaxis"]["ticktext"]) == 2
     app.multiselect[0].set_value([names[1]]).run()
     assert _commands(app)[0] == f"tprof idle {path} --device {names[1]}"
     assert not app.exception
@@ -167,13 +161,13 @@ def test_kernels_by_path_and_purpose(sample_traces, trace) -> None:
     rows = [r for r in trace.kernels().tables["kernels"] if (r["path"], r["purpose"]) == ("triton", "work")]
     app = run_page([sample_traces / TORCH], "Kernels", path="triton", purpose="work")
     assert app.dataframe[0].value["name"].tolist() == [row["name"] for row in rows]
-    assert {bar["name"] for bar in _bars(_charts(app)[0])} == {"work"}
+    assert {bar["name"] for bar in _bars(charts(app)[0])} == {"work"}
 
 
 def test_one_kernel_has_durations_and_launches(sample_traces, trace) -> None:
     app = run_page([sample_traces / TORCH], "Kernels", kernel="matmul")
     told = trace.kernels(Options(kernels=("matmul",)))
-    calls = sum(sum(bar["y"]) for bar in _bars(_charts(app)[0]))
+    calls = sum(sum(bar["y"]) for bar in _bars(charts(app)[0]))
     assert calls == sum(row["calls"] for row in told.tables["kernels"])
     assert app.dataframe[2].value["grid"].tolist() == [row["grid"] for row in told.tables["launches"]]
     assert set(_commands(app)) == {f"tprof kernels {sample_traces / TORCH} --kernel matmul"}
@@ -188,7 +182,7 @@ def test_budgets_and_latency(sample_traces, trace) -> None:
     app = run_page([sample_traces / TORCH], "Requests", order="Longest first")
     result = trace.requests()
     names = [row["name"] for row in sorted(result.payload["requests"], key=lambda row: -row["wall_ns"])]
-    budgets, latency = _charts(app)
+    budgets, latency = charts(app)
     assert budgets["layout"]["yaxis"]["ticktext"] == names
     every = next(row for row in result.tables["latency"] if (row["name"], row["of"]) == ("all", "all"))
     assert latency["data"][0]["x"] == [every[key] for key in ("p50_ns", "p95_ns", "p99_ns", "max_ns")]
@@ -212,7 +206,7 @@ def test_compare_is_tprof_diff(sample_traces, trace) -> None:
     app = run_page(paths, "Compare", source=TORCH, other=NSIGHT)
     told = diff([before.attribution], [trace.attribution], Options())
     assert app.dataframe[0].value["figure"].tolist() == [row["figure"] for row in told.tables["figures"]]
-    assert _charts(app)[0]["data"][0]["x"] == pytest.approx([row["change_ns"] / 1e9 for row in told.tables["figures"]])
+    assert charts(app)[0]["data"][0]["x"] == pytest.approx([row["change_ns"] / 1e9 for row in told.tables["figures"]])
     assert set(_commands(app)) == {f"tprof diff {paths[1]} {paths[0]}"}
     assert "noise-unknown" in texts(app).replace("\\", "")
     next(button for button in app.button if button.label == "Swap the sides").click().run()

@@ -6,10 +6,9 @@ import pytest
 
 pytest.importorskip("streamlit.testing.v1", reason="the extra `app` is not installed")
 pytest.importorskip("plotly", reason="the extra `app` is not installed")
-from support.apptest import annotation, run_page, texts, write
+from support.apptest import HOSTILE, NSIGHT, ODD, TORCH, annotation, assert_no_markup, run_page, write
 
 PAGES = ("Cold start", "Shapes", "Idle", "Kernels", "Requests", "Compare")
-TORCH, NSIGHT = "h200-torch.json.gz", "h200-nsight.sqlite.gz"
 PARTS = [
     *(("Cold start", part) for part in ("Kernels and variants", "Searches", "Start-up", "Graphs", "Warm-up plan")),
     *(("Shapes", part) for part in ("Lives", "Concentration and buckets", "Not charged")),
@@ -48,11 +47,7 @@ def test_nothing_opened_offers_the_samples(first) -> None:
 
 
 @pytest.mark.parametrize("first", PAGES)
-@pytest.mark.parametrize(
-    "case",
-    ["torch/cpu_only.json", "torch/cuda_graph.json", "torch/empty_events.json", "torch/truncated.json.gz",
-     "nsight/nsysai-h100-2gpu-2026.2.sqlite.gz", "nsight/flameox-graphs-2025.5.2.sqlite.gz"],
-)  # fmt: skip
+@pytest.mark.parametrize("case", ODD)
 def test_odd_recordings(cases, sample_traces, case, first) -> None:
     name = case.rpartition("/")[2]
     app = run_page([cases / case, sample_traces / TORCH], first, source=name, other=TORCH)
@@ -66,8 +61,8 @@ def test_a_damaged_file_is_one_sentence(tmp_path, first) -> None:
     path.write_bytes(b"hello")
     app = run_page([path], first)
     assert not app.exception
-    assert [error.value.replace("\\", "").startswith("bad.json" if "/" not in error.value else str(path))
-            for error in app.error] == [True]  # fmt: skip
+    assert len(app.error) == 1
+    assert "bad.json" in app.error[0].value.replace("\\", "")
 
 
 @pytest.mark.parametrize("first", PAGES[:-1])
@@ -79,19 +74,13 @@ def test_a_part_without_events_says_so(sample_traces, first) -> None:
 
 @pytest.mark.parametrize("first", PAGES)
 def test_names_of_a_trace_are_never_markup(tmp_path, first) -> None:
-    name = "request <img src=x onerror=alert(1)> ![i](http://x.invalid/i.png) **b** $x$ :red[r]"
     launch = {"ph": "X", "pid": 1, "tid": 1, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 11, "dur": 1,
               "args": {"correlation": 1}}  # fmt: skip
-    kernel = {"ph": "X", "pid": 0, "tid": 7, "cat": "kernel", "name": name, "ts": 12.0, "dur": 3,
+    kernel = {"ph": "X", "pid": 0, "tid": 7, "cat": "kernel", "name": HOSTILE, "ts": 12.0, "dur": 3,
               "args": {"correlation": 1, "device": 0, "stream": 7, "grid": [1, 1, 1], "block": [1, 1, 1]}}  # fmt: skip
-    path = write(tmp_path / "a.json", [annotation(name), launch, kernel])
-    other = write(tmp_path / "b.json", [{**annotation(name), "dur": 9.0}])
+    path = write(tmp_path / "a.json", [annotation(HOSTILE), launch, kernel])
+    other = write(tmp_path / "b.json", [{**annotation(HOSTILE), "dur": 9.0}])
     for more in ({}, {"kernel": "request*"}):
         app = run_page([path, other], first, source="a.json", other="b.json", **more)
         _sound(app)
-        shown = texts(app)
-        assert "<img" not in shown.replace("\\<", "")
-        assert "![i]" not in shown
-        assert not any(block.proto.allow_html for block in app.markdown)
-        for chart in app.get("plotly_chart"):
-            assert "<img" not in chart.proto.spec.replace("\\u003c", "<")
+        assert_no_markup(app)

@@ -3,16 +3,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
 from batch.test_killed import content
 from support import job
+from support.until import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 pytest.importorskip("distributed")
@@ -20,14 +20,6 @@ pytest.importorskip("distributed")
 
 def _batch(sources: Path, out: Path, *more: object) -> list[str]:
     return [sys.executable, "-m", "tprof", "batch", str(sources), "-o", str(out), "-f", "json", *map(str, more)]
-
-
-def _until(true: Callable[[], bool]) -> None:
-    for _ in range(6000):
-        if true():
-            return
-        time.sleep(0.01)
-    pytest.fail("waited for a minute")
 
 
 class Cluster:
@@ -38,7 +30,7 @@ class Cluster:
         self.folder = folder
         self.scheduler = self._start("scheduler", "dask_scheduler", "--port", "0", "--host", "127.0.0.1")
         self.workers: list[subprocess.Popen[bytes]] = []
-        _until(self.file.is_file)
+        until(self.file.is_file)
 
     def worker(self, *more: str) -> subprocess.Popen[bytes]:
         found = self._start(
@@ -80,14 +72,14 @@ def test_one_process_several_and_a_cluster_that_loses_a_worker_give_the_same(tmp
         with subprocess.Popen(
             _batch(tmp_path / "job", tmp_path / "cluster", "--scheduler-file", at.file), stdout=subprocess.DEVNULL
         ) as run:
-            _until(lambda: any((tmp_path / "cluster").glob("finished/*")))
+            until(lambda: any((tmp_path / "cluster").glob("finished/*")))
             at.workers[0].kill()
         assert run.returncode == 0
         whole = content(tmp_path / "local-1")
         assert content(tmp_path / "local-2") == content(tmp_path / "cluster") == whole
 
         at.worker("--preload", "import sys; sys.modules['tprof'] = None")  # a worker without the package
-        _until(lambda: b"Registered to" in (tmp_path / "dask" / "worker-2.log").read_bytes())
+        until(lambda: b"Registered to" in (tmp_path / "dask" / "worker-2.log").read_bytes())
         lacking = subprocess.run(
             _batch(tmp_path / "job", tmp_path / "lacking", "--scheduler-file", at.file),
             capture_output=True,
@@ -107,7 +99,7 @@ def test_a_scheduler_that_goes_away_stops_the_run_which_then_goes_on(tmp_path: P
         with subprocess.Popen(
             [*run, "--scheduler-file", str(at.file)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         ) as lost:
-            _until(lambda: any((tmp_path / "out").glob("finished/*")))
+            until(lambda: any((tmp_path / "out").glob("finished/*")))
             at.scheduler.kill()
             _, said = lost.communicate()
         assert lost.returncode == 1

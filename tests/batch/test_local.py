@@ -3,21 +3,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import pytest
 from support.mortal import work
+from support.until import until
 
 from tprof.analyze import Options
 from tprof.batch.local import available_bytes, fitting_jobs, run
 from tprof.batch.paths import Source, find
 from tprof.batch.work import Outcome, Task
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 HERE = str(Path(__file__).parents[1])
 PARENT = """
@@ -28,14 +22,6 @@ from tprof.batch.local import run
 if __name__ == "__main__":
     list(run([_task(sys.argv[1])], 1, slow))
 """
-
-
-def _until(true: Callable[[], bool]) -> None:
-    for _ in range(300):
-        if true():
-            return
-        time.sleep(0.1)
-    pytest.fail("waited for half a minute")
 
 
 def _task(name: str, size: int = 1) -> Task:
@@ -54,10 +40,10 @@ def test_a_killed_worker_costs_its_own_source_only() -> None:
 def test_workers_end_with_the_one_that_started_them(tmp_path: Path) -> None:
     said = tmp_path / "pid"
     with subprocess.Popen([sys.executable, "-c", PARENT, str(said)], env={**os.environ, "PYTHONPATH": HERE}) as parent:
-        _until(said.is_file)
+        until(said.is_file)
         parent.kill()
     worker = Path("/proc", said.read_text())
-    _until(lambda: not worker.exists())
+    until(lambda: not worker.exists())
 
 
 def test_jobs_fit_into_memory_whichever_sources_meet() -> None:

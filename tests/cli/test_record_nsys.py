@@ -107,7 +107,7 @@ def test_an_nsys_that_goes_on_after_the_command_is_named_once(tmp_path: Path) ->
     assert "Nsight Systems is still at it" in said[0]
 
 
-def test_without_nsys_it_says_how_to_get_it(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_nsys_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert nsys.find(tmp_path) == []
     with pytest.raises(TprofError, match=r"not on this machine.*Nsight Compute 2025\.3 or newer; or leave out --nsys"):

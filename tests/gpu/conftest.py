@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from support.skips import ABSENT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 def _missing() -> str:
     """Why nothing here can run; empty on a machine where it can."""
-    if absent := [name for name in ("torch", "triton") if importlib.util.find_spec(name) is None]:
-        return f"{' and '.join(absent)} not installed"
+    if ABSENT:
+        return f"{ABSENT} not installed"
     try:
         listed = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=False, timeout=20)
     except (OSError, subprocess.TimeoutExpired):

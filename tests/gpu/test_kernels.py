@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import pytest
 from gpu.conftest import WHY
-from support.skips import ABSENT
 
 import tprof
 from tprof.intervals import NONE
 from tprof.model import codes, ints
 
-if not (ABSENT or WHY):
+if not WHY:
     import torch
     from support.kernel_check import call, forget_all
     from tprof_kernels import KERNELS

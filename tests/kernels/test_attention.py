@@ -104,7 +104,7 @@ def test_refusals_say_what_is_wrong():
         attention(q[0], k, v)
 
 
-def test_table_entries_past_a_length_are_never_read():
+def test_table_entries_past_a_length_may_be_anything():
     inputs = PAGED.inputs({"q[0]": 3, "n_kv": 70, "dim": 16, "heads": 4, "kv_heads": 2}, "float32", DEVICE, 1)
     q, k_cache, v_cache, table, lengths = inputs.args
     assert (table == -1).any()

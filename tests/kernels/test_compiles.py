@@ -10,7 +10,7 @@ import math
 
 import pytest
 import torch
-from support.kernel_check import call, forget_all
+from support.kernel_check import blank, call, forget_all
 from tprof_kernels import KERNELS, draw
 from tprof_kernels.tuned import Tuned
 
@@ -42,11 +42,7 @@ def _blank(monkeypatch, cache):
     """Nothing is computed, so inputs need no values: large shapes cost nothing."""
     monkeypatch.setenv("TRITON_CACHE_DIR", str(cache))
     monkeypatch.setenv("TRITON_DEFAULT_FP_FUSION", "1")  # 3.9 warns where it is unset
-    monkeypatch.setattr(draw.Draw, "normal", _normal)
-
-
-def _normal(self, *shape, scale=1.0, dtype=None):
-    return torch.empty(shape, dtype=dtype or self.dtype)
+    monkeypatch.setattr(draw.Draw, "normal", blank)
 
 
 @pytest.mark.parametrize("capability", [80, 90])

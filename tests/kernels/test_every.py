@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 import torch
-from support.kernel_check import DEVICE, as_double, call, cases, check, close
+from support.kernel_check import DEVICE, as_double, as_tuple, call, cases, check, close
 from torch.utils._python_dispatch import TorchDispatchMode
 from tprof_kernels import KERNELS
 from tprof_kernels.tuned import Tuned, decisions, forced
@@ -69,7 +69,7 @@ def test_torch_alternatives_agree_with_the_reference(spec, of):
         inputs = spec.inputs(spec.edges[0], dtype, DEVICE, 0)
         got = getattr(spec, of)(*inputs.args, **inputs.kwargs)
         want = spec.reference(*map(as_double, inputs.args), **{k: as_double(v) for k, v in inputs.kwargs.items()})
-        for ours, exact in zip(_tuple(got), _tuple(want), strict=True):
+        for ours, exact in zip(as_tuple(got), as_tuple(want), strict=True):
             close(ours, exact, spec.tolerance[dtype])
 
 
@@ -109,7 +109,3 @@ def _fresh(value, grad):
 
 def _forced(tuned) -> int:
     return sum(n for (name, _, choice), n in decisions.items() if (name, choice) == (tuned.name, "forced"))
-
-
-def _tuple(value):
-    return value if isinstance(value, tuple) else (value,)

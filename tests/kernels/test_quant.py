@@ -14,8 +14,6 @@ from tprof_kernels.tuned import INTERPRETED, decisions
 
 GROUPS = pytest.mark.parametrize("group", ["tensor", "row", 128, 100])
 FLOAT8 = torch.float8_e4m3fn
-
-
 LONG = ONE_BLOCK + 5
 
 
@@ -27,14 +25,15 @@ def test_int8_is_what_plain_operators_give_bit_for_bit(group, n):
     want, scales = KERNELS["quantize"].fallback(x, torch.int8, group)
     assert torch.equal(q, want)
     assert torch.equal(scale, scales)
-    assert torch.equal(dequantize(q, scale, torch.float32, group), q * quant.plain.spread(scale, q, _columns(group, n)))
+    steps = quant.plain.spread(scale, q, quant._columns(group, n))
+    assert torch.equal(dequantize(q, scale, torch.float32, group), q * steps)
 
 
 @GROUPS
 def test_what_is_read_back_is_off_by_at_most_half_a_step(group):
     x = torch.randn(4, 300, device=DEVICE)
     q, scale = quantize(x, torch.int8, group)
-    steps = quant.plain.spread(scale, q, _columns(group, 300)).expand_as(x)
+    steps = quant.plain.spread(scale, q, quant._columns(group, 300)).expand_as(x)
     assert ((x - dequantize(q, scale, torch.float32, group)).abs() <= steps * 0.50001).all()
     assert int(q.abs().max()) == 127
 
@@ -64,7 +63,7 @@ def test_an_overflow_makes_its_group_nan_and_no_other(bad, group, spoiled):
     back = dequantize(q, scale, torch.float32, group)
     assert int(back.isnan().sum()) == spoiled
     assert back[1, 3].isnan()
-    assert (back[~back.isnan()] - 1).abs().max() < 1e-6 if spoiled < 400 else True
+    assert ((back[~back.isnan()] - 1).abs() < 1e-6).all()
 
 
 def test_a_fused_neighbour_gives_what_two_steps_in_float32_give():
@@ -133,10 +132,6 @@ def test_a_gpu_without_float8_is_served_by_plain_operators(monkeypatch):
 def test_refusals_say_what_is_wrong(call, error, match):
     with pytest.raises(error, match=match):
         call(torch.ones(2, 8, device=DEVICE))
-
-
-def _columns(group, n):
-    return quant._columns(group, n)
 
 
 def _nearly(got, want):

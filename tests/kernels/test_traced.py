@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 import torch
-from support.kernel_check import call, check, forget_all
+from support.kernel_check import blank, call, check, forget_all
 from tprof_kernels import KERNELS, draw
 
 import tprof
@@ -24,13 +24,9 @@ def test_all_that_a_kernel_does_is_recorded(spec, monkeypatch, tmp_path):
             patch.setenv("TPROF_KERNELS_TUNE", "0")
             check(spec, spec.edges[0], spec.dtypes[0])  # right numbers while it is recorded
         driver.interpreted = False
-        monkeypatch.setattr(draw.Draw, "normal", _blank)
+        monkeypatch.setattr(draw.Draw, "normal", blank)
         call(spec, next(iter(spec.shapes.values()))[0], spec.dtypes[0], torch.empty_like)
     _judge(tprof.load(tmp_path / "run"), driver)
-
-
-def _blank(self, *shape, scale=1.0, dtype=None):
-    return torch.empty(shape, dtype=dtype or self.dtype)
 
 
 def _judge(trace, driver) -> None:

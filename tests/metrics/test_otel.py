@@ -72,13 +72,14 @@ def test_tasks_and_threads_pay_for_their_own(tracing, add, kernels):
 
     asyncio.run(chat())
     assert sorted(parent for parent, *_ in finish()["compile add"]) == ["request 1000", "request 1024"]
-    thread = threading.Thread(target=kernels.forget(kernels.add) or (lambda: add(1024)))
+    kernels.forget(kernels.add)
+    thread = threading.Thread(target=add, args=(1024,))
     thread.start()
     thread.join()
     assert [parent for parent, a, _ in finish()["compile add"] if a["tprof.disk_hit"]] == [None]
 
 
-def test_a_failure_is_an_error(tracing, pick, kernels):
+def test_a_failure_is_an_error(tracing, kernels):
     _, finish = tracing
     import torch
 

@@ -115,7 +115,7 @@ def test_kernels_past_the_limit_share_a_label(metrics, monkeypatch, add, pick):
     assert {dict(has).get("kernel") for name, has in scrape() if name == "tprof_cold_events_total"} == {"add", "other"}
 
 
-def test_one_launch_in_many_is_timed_on_the_device(metrics, monkeypatch, tmp_path, add, pick):
+def test_one_launch_in_many_is_timed_on_the_device(metrics, tmp_path, add, pick):
     scrape = metrics(buckets=[BUCKETS], sample_every=4)
     for _ in range(40):
         add(1024)
@@ -136,7 +136,7 @@ def test_decisions_are_counted(metrics, monkeypatch):
     assert found == {("attend", "long", "pinned"): 3, ("conservative", "matmul", "other"): 2}
 
 
-def test_a_registry_has_them_once(metrics):
+def test_a_registry_has_them_once():
     from tprof.metrics import Prometheus
 
     registry = prometheus_client.CollectorRegistry()

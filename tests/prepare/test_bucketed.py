@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 
 import pytest
 from support.skips import needs_triton
+from support.until import until
 
 import tprof
 from tprof.buckets import BucketSet
@@ -50,13 +50,6 @@ def in_torch(x, o, n):
 
 def launched(kernels):
     return [launch.name for launch in kernels.driver.launches]
-
-
-def wait(condition, seconds=60):
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 def test_hot_buckets_are_pinned_and_the_rest_falls_back(kernels, tmp_path):
@@ -123,14 +116,14 @@ def test_the_background_compiles_and_takes_over(kernels, tmp_path):
     with tprof.guard("raise") as watch, tprof.trace(tmp_path / "run", nvtx=False):
         call(doubled, 2000)
         assert decisions.counts == {("pick", None, "fallback"): 1}  # at once
-        wait(lambda: call(doubled, 2000) or decisions.counts["pick", None, "switched"])
+        until(lambda: call(doubled, 2000) or decisions.counts["pick", None, "switched"])
         before = len(kernels.driver.launches)
         call(doubled, 2016)  # the same specialization
         assert decisions.counts["pick", None, "switched"] == 2
         call(doubled, 2001)  # not divisible by 16
         assert decisions.counts["pick", None, "switched"] == 2
         assert len(kernels.driver.launches) == before + 1
-        wait(lambda: call(doubled, 2001) or decisions.counts["pick", None, "switched"] > 2)
+        until(lambda: call(doubled, 2001) or decisions.counts["pick", None, "switched"] > 2)
     assert not watch.violations
     trace = tprof.load(tmp_path / "run")
     threads = trace.frame("threads").name
@@ -144,7 +137,7 @@ def test_a_background_that_fails_leaves_the_fallback(kernels, caplog):
     failing = triton.Config({"B": 128, "HOW": 2}, num_warps=4, num_stages=3)
     doubled = tprof.bucketed(kernels.pick, buckets=SIZES, otherwise=in_torch, background=failing)
     call(doubled, 2000)
-    wait(lambda: caplog.records)
+    until(lambda: caplog.records)
     call(doubled, 2000)
     assert decisions.counts == {("pick", None, "fallback"): 2}
     (record,) = caplog.records

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from dataclasses import fields
 from pathlib import Path
 
@@ -220,9 +219,7 @@ def test_processes_may_keep_the_same_source_at_once(source: Path, tmp_path: Path
         "for _ in range(20): cache.clear(); print(tprof.load(sys.argv[1]).summary().to_dict()['devices'][0]['busy_ns'])"
     )
     command = [sys.executable, "-c", code, str(source)]
-    started = time.monotonic()
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     said = [process.communicate(timeout=120)[0].split() for process in running]
     assert said == [["1000"] * 20] * 3
-    assert time.monotonic() - started < 120
     assert not list((tmp_path / "cache" / "traces").glob("*.part"))

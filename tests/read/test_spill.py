@@ -3,15 +3,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tprof.errors import TprofError
 from tprof.read import spill
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 SETTING = """
 import os, sys
@@ -78,7 +74,6 @@ def test_results_are_the_same(sample_traces: Path, tmp_path: Path, verb: str) ->
 from tprof.cli import main
 main(["{verb}", "{sample_traces / "h200-torch.json.gz"}", "-f", "json", "--low-memory"])
 """
-    ask: Callable = subprocess.run
-    plain = ask([sys.executable, "-m", "tprof", verb, sample_traces / "h200-torch.json.gz", "-f", "json"],
-                capture_output=True, text=True, check=True).stdout  # fmt: skip
+    command = [sys.executable, "-m", "tprof", verb, sample_traces / "h200-torch.json.gz", "-f", "json"]
+    plain = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert run(code, tmp_path) == plain.split()

@@ -107,7 +107,7 @@ def test_tables_without_rows_or_row_ids(tmp_path: Path) -> None:
     assert read(path) is None
 
 
-def test_keys_and_computed_columns_are_sqlites(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_and_computed_columns_are_sqlites(tmp_path: Path) -> None:
     key = made(tmp_path / "k.sqlite", [(5, 6, 7)], columns="a INTEGER PRIMARY KEY, b INTEGER, c INTEGER")
     with Database(key, "x", KNOWN) as db:
         assert db.fetch("t", ints=("a", "b")).to_pylist() == [{"a": 5, "b": 6}]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from support import rundir
 from support.skips import needs_triton
+from support.until import until
 
 pytestmark = needs_triton
 
@@ -30,13 +31,6 @@ out = sys.argv[1]
 
 def _script(body: str) -> str:
     return SCRIPT + textwrap.dedent(body)
-
-
-def _wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never happened"
-        time.sleep(0.05)
 
 
 def _open_spans(out):
@@ -62,7 +56,7 @@ def test_kill_9_in_the_middle_of_a_compile_names_that_compile(python, tmp_path):
     env = dict.fromkeys(("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"), str(slow))
     env["TRITON_CACHE_DIR"] = str(tmp_path / "cache")
     with python(script, tmp_path / "run", background=True, **env) as run:
-        _wait_for(lambda: hung.exists() and hung.read_text().endswith("\n"))
+        until(lambda: hung.exists() and hung.read_text().endswith("\n"))
         time.sleep(0.6)
         run.kill()
         os.kill(int(hung.read_text()), signal.SIGKILL)

@@ -179,11 +179,12 @@ def test_run_directory(tmp_path, capsys):
     assert after == before
 
 
-def test_what_cannot_be_written_is_said(tmp_path, capsys):
-    report = tmp_path / "a.nsys-rep"
-    report.write_bytes(b"\0\1\2\3 report")
-    assert main(["scrub", str(report), "-o", str(tmp_path / "b")]) == FAILED
-    assert "only nsys can write" in capsys.readouterr().err
+@pytest.mark.parametrize("name", ["a.nsys-rep", "a_pqtdir/StringIds.parquet"])
+def test_what_cannot_be_written_is_said(tmp_path, capsys, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_bytes(b"\0\1\2\3 report")
+    assert main(["scrub", str(tmp_path / name.partition("/")[0]), "-o", str(tmp_path / "b")]) == FAILED
+    assert "cannot be written in this form; export the report" in capsys.readouterr().err
     assert not (tmp_path / "b").exists()
 
 

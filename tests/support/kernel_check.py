@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
+from unittest import mock
 
 import pytest
 import torch
@@ -16,7 +18,7 @@ from tprof_kernels.tuned import Tuned
 from tprof.accept import compare as accept
 from tprof.accept.compare import as_double, as_tuple, close, compare, differentiable, lay_out, leaves, poisoned
 
-__all__ = ["DEVICE", "as_double", "call", "cases", "check", "close", "compare", "forget_all", "poisoned"]
+__all__ = ["DEVICE", "as_double", "as_tuple", "call", "cases", "check", "close", "compare", "forget_all", "poisoned"]
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -61,6 +63,20 @@ def call(spec, sizes, dtype, gradient=torch.ones_like):
         sources = [bound.arguments[name] for name in names]
         torch.autograd.grad(wanted, sources, [gradient(output) for output in wanted])
     return outputs
+
+
+@contextlib.contextmanager
+def read_in_place(*tensors):
+    """Kernels must be handed these very tensors, or views of them: no copy."""
+    with mock.patch.object(Tuned, "launch", autospec=True, side_effect=Tuned.launch) as launch:
+        yield
+    handed = [arg for one in launch.call_args_list for arg in one.args if isinstance(arg, torch.Tensor)]
+    assert {tensor.data_ptr() for tensor in tensors} <= {arg.data_ptr() for arg in handed}
+
+
+def blank(draw, *shape, scale=1.0, dtype=None):
+    """In place of `Draw.normal` where nothing is computed: large inputs without values cost nothing."""
+    return torch.empty(shape, dtype=dtype or draw.dtype)
 
 
 def forget_all():

@@ -81,8 +81,8 @@ class Ceilings:
         if (reads, size) not in self._moves:
             self._moves[reads, size] = measure(_mover(reads, size))["median_us"]
         memory, compute = self._moves[reads, size], cost.operations / self.tflops / 1e6
-        rate = {"bytes": size, "operations": cost.operations, "tflops": self.tflops, "reads_per_write": reads}
-        return {**rate, "least_us": max(memory, compute), "bound": "memory" if memory >= compute else "compute"}
+        asked = {"bytes": size, "operations": cost.operations}
+        return {**asked, "least_us": max(memory, compute), "bound": "memory" if memory >= compute else "compute"}
 
 
 def _mover(reads: int, size: int) -> Callable[[], Any]:

@@ -28,7 +28,7 @@ def judge(target: str, *, cpu: bool = False, progress: Callable[[], None] = lamb
     Args:
         target: `module` (all its SPECS), `module:attribute` or a file, of `KernelSpec`s.
         cpu: do what needs no GPU: numbers in Triton's interpreter, compiling for a stub driver.
-        progress: called after each of five steps.
+        progress: called after each of five steps; of four where `cpu` is set.
 
     Returns:
         Tables `verdicts`, `parts`, `failures`, `cost`, `variants`, `performance`, `requests`, `made_on`.

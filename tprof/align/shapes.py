@@ -15,7 +15,7 @@ from tprof.align.calls import GRAPH, call_classes, is_kind
 from tprof.align.ranges import by_thread
 from tprof.events import Note
 from tprof.intervals import NONE, union
-from tprof.intervals import at as touching
+from tprof.intervals import at as covering
 from tprof.model import Trace, codes, ints, labels, nullable
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _captured(host: pa.Table, rows: np.ndarray) -> np.ndarray:
     inside = np.zeros(len(rows), bool)
     for on, at in by_thread(thread[rows]):
         here = captures[thread[captures] == on]
-        inside[at] = touching(union(start[here], end[here]), start[rows[at]]) != NONE
+        inside[at] = covering(union(start[here], end[here]), start[rows[at]]) != NONE
     return inside
 
 

@@ -18,7 +18,7 @@ from tprof.analyze.latency import SMALL_SHARE
 from tprof.analyze.operators import operator_rows
 from tprof.analyze.ranks import percentile
 from tprof.analyze.requests import device_sets, requests
-from tprof.analyze.result import Result, few, source_rows
+from tprof.analyze.result import Result, few, source_rows, weakest
 from tprof.analyze.shapes import shape_rows
 from tprof.analyze.verdicts import concentration
 from tprof.intervals import clip, covered
@@ -128,7 +128,7 @@ def _job(
         "requests": cold["requests"],
         "shape_cold_ns": each,
         "cold_shapes": len(shapes),  # that the median is of
-        "basis": "recorded" if shapes and all(r["basis"] == "recorded" for r in shapes) else "inferred",
+        "basis": weakest(shapes) if shapes else "inferred",
     }
     return row, Job(warm * devices, max(length - lost, 1) / warm, cold["requests"] > 0, each)
 

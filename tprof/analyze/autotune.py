@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from tprof.analyze.result import Result, Row, source_rows
+from tprof.analyze.result import Result, Row, source_rows, weakest
 from tprof.analyze.tunings import Tuning, growing, tunings
 from tprof.analyze.variants import Variants
 
@@ -229,7 +229,7 @@ def _kernels(searches: list[Tuning], told: list[Row], ranked: list[Row]) -> list
             "calls": sum(calls) if calls else None,
             "saved_ns": sum(saved) if saved else None,
             "verdict": _worth(cost, sum(saved)) if saved else None,
-            "basis": "recorded" if all(row["basis"] == "recorded" for row in mine) else "inferred",
+            "basis": weakest(mine),
         })  # fmt: skip
     return sorted(found, key=lambda row: -row["tuning_ns"])
 

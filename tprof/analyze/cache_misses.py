@@ -42,8 +42,8 @@ def cache_miss_rows(attribution: Attribution, window: tuple[int, int]) -> list[R
     """Compiles of the window that an earlier process of the trace had done, by processes and what differed.
 
     Returns:
-        Rows of kernel, pid, earlier_pid, part (what differs), before, after, kernels (how many variants), compile_ns
-        (summed), at_ns of the first: largest first. A part `unattributed` was not recorded.
+        Rows of at_ns (of the first), kernel, part (what differs), before, after, variants (how many), compile_ns
+        (summed), pid, earlier_pid: largest first. A part `unattributed` was not recorded.
     """
     found: dict[tuple[object, ...], Row] = {}
     pids = attribution.trace.processes["pid"].to_pylist()

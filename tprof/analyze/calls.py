@@ -19,7 +19,7 @@ from tprof.analyze.busy import event_purposes
 from tprof.analyze.shape_text import split_grid
 from tprof.events import PURPOSES
 from tprof.intervals import NONE, innermost
-from tprof.model import Trace, codes, int3, ints, refine
+from tprof.model import Trace, codes, first_rows, int3, ints, refine
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -168,7 +168,7 @@ def _numbered(*parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     code = np.zeros(len(parts[0]), np.int64)
     for part in parts:
         code = refine(code, part.astype(np.int64) + 1)
-    return code, np.unique(code, return_index=True)[1]
+    return code, first_rows(code)
 
 
 def _sizes(triple: np.ndarray) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -43,7 +42,7 @@ class Census:
         self.window = options.window or attribution.extent
         self.calls = calls = find_calls(self.trace)
         self.charges = charge(self.trace, calls, self.window)
-        wanted = np.array([asked(k.kernel, options.kernels) for k in calls.keys] or [False])
+        wanted = np.array([options.about(k.kernel) for k in calls.keys] or [False])
         self.about = wanted[calls.key] if len(calls) else np.zeros(0, bool)
         self.request = _request_of(self.trace, calls, request_rows(self.trace, options.ranges))
         if served:
@@ -107,8 +106,3 @@ def _request_of(trace: Trace, calls: Calls, rows: np.ndarray) -> np.ndarray:
         around = innermost(start[at], end[at]).at(calls.start[mine])
         out[mine] = np.where(around == NONE, NONE, rows[at][around])
     return out
-
-
-def asked(kernel: str | None, globs: tuple[str, ...]) -> bool:
-    """Whether a kernel is one of those asked for."""
-    return not globs or any(fnmatchcase(kernel or "", glob) for glob in globs)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tprof.align.calls import is_kind
-from tprof.align.ranges import request_rows
+from tprof.align.ranges import enclosing, request_rows
 from tprof.analyze.busy import event_purposes
 from tprof.analyze.noise import told
 from tprof.analyze.result import few
@@ -78,22 +78,12 @@ def _row(change: str, name: str, before: Any, after: Any, basis: str = "recorded
 def _ran(trace: Trace) -> dict[tuple[str, str], Ran]:
     """By (operator or range, input shapes): the working kernels of a call; of a range those of all that is in it."""
     working = event_purposes(trace) == PURPOSES.index("work")
-    kind, kinds = codes(trace.device, "kind")
     launch = ints(trace.device, "launch")
-    rows = np.flatnonzero(working & (launch != NONE) & np.isin(kind, [i for i, k in enumerate(kinds) if k == "kernel"]))
+    rows = np.flatnonzero(working & (launch != NONE) & is_kind(trace.device, "kernel"))
     found: dict[tuple[str, str], Ran] = {}
     for inside in (("op",), ("range", "startend", "request")):
-        found |= _per_call(trace, rows, _around(trace, launch[rows], inside))
+        found |= _per_call(trace, rows, enclosing(trace.host, launch[rows], is_kind(trace.host, *inside)))
     return found
-
-
-def _around(trace: Trace, launch: np.ndarray, kinds: tuple[str, ...]) -> np.ndarray:
-    """The innermost row of some kinds around each launch, -1 for none."""
-    parent, wanted = ints(trace.host, "parent"), is_kind(trace.host, *kinds)
-    above = parent[launch] if len(parent) else np.full(len(launch), NONE)
-    while (other := (above != NONE) & ~wanted[above] if len(wanted) else above != NONE).any():
-        above[other] = parent[above[other]]
-    return above
 
 
 def _per_call(trace: Trace, rows: np.ndarray, call: np.ndarray) -> dict[tuple[str, str], Ran]:

@@ -15,7 +15,7 @@ from tprof.analyze.devices import device_rows
 from tprof.analyze.kernels import kernel_rows
 from tprof.analyze.ranks import percentile
 from tprof.analyze.requests import request_budgets
-from tprof.analyze.result import Result, Row, few, source_rows
+from tprof.analyze.result import Result, Row, few, source_rows, weakest
 from tprof.events import COLD_PHASES, PATHS, PURPOSES
 from tprof.intervals import NONE, clip, covered
 from tprof.model import codes, ints
@@ -104,22 +104,16 @@ def unknown(gate: str, limit: Any, unit: str, why: str) -> Row:
             "basis": "unattributed"}  # fmt: skip
 
 
-def _window(attribution: Attribution, options: Options) -> tuple[int, int]:
-    return options.window or attribution.extent
-
-
 # ---- cold start
 
 
 def _after_ready(attribution: Attribution, _: Options, limit: int) -> Row:
     trace = attribution.trace
-    who = list(zip(trace.processes["host"].to_pylist(), trace.processes["pid"].to_pylist(), strict=True))
-    ready = {who[r["process"]]: r["start_ns"] for r in trace.startup.to_pylist() if r["kind"] == "ready"}
+    ready = {r["process"]: r["start_ns"] for r in trace.startup.to_pylist() if r["kind"] == "ready"}
     if not ready:
         return unknown("max-cold-after-ready", limit, "events", "no process called tprof.ready(); record with tprof")
-    threads = zip(trace.threads["host"].to_pylist(), trace.threads["pid"].to_pylist(), strict=True)
     # A process that never said so, such as a compile worker, serves those that did.
-    since = [ready.get(key, max(ready.values())) for key in threads]
+    since = [ready.get(process, max(ready.values())) for process in trace.threads["process"].to_pylist()]
     graphs = [s for s in trace.spans.to_pylist() if s["phase"] in {"graph_compile", "graph_capture"}]
     late = [
         row
@@ -127,15 +121,14 @@ def _after_ready(attribution: Attribution, _: Options, limit: int) -> Row:
         if row["start_ns"] >= since[row["thread"]]
     ]
     why = few([row["kernel"] or row.get("phase") or "a kernel that was never launched" for row in late])
-    basis = "recorded" if all(row["basis"] == "recorded" for row in late) else "inferred"
-    return judged("max-cold-after-ready", len(late), limit, "events", why=why, basis=basis)
+    return judged("max-cold-after-ready", len(late), limit, "events", why=why, basis=weakest(late))
 
 
 def _time_in(gate: str, phases: tuple[str, ...]) -> Callable[[Attribution, Options, float], Row]:
     def judge(attribution: Attribution, options: Options, limit: float) -> Row:
         if not attribution.trace.host.num_rows:
             return unknown(gate, limit, "s", _NO_HOST)
-        totals = cold_totals(attribution, _window(attribution, options))
+        totals = cold_totals(attribution, options.window or attribution.extent)
         value = sum(totals[f"{phase}_ns"] for phase in phases) / 1e9
         held = totals["compile_includes"] if "compile" in phases else []
         why = f"includes {', '.join(held)}, which this trace cannot tell apart" if held else ""
@@ -150,13 +143,12 @@ def _cold_tax(attribution: Attribution, options: Options, limit: float) -> Row:
         return unknown("max-cold-tax-p99-ms", limit, "ms", "no request was found; name the ranges with --range")
     worst = max(rows, key=lambda row: row["cold_tax_ns"])
     tax = percentile(np.sort([row["cold_tax_ns"] for row in rows]), 99) or 0
-    basis = "recorded" if all(row["basis"] == "recorded" for row in rows) else "inferred"
     why = f"{len(rows)} requests; the most was that of {worst['name']}"
-    return judged("max-cold-tax-p99-ms", tax / 1e6, limit, "ms", why=why, basis=basis)
+    return judged("max-cold-tax-p99-ms", tax / 1e6, limit, "ms", why=why, basis=weakest(rows))
 
 
 def _cold_share(attribution: Attribution, options: Options, limit: float) -> Row:
-    trace, window = attribution.trace, _window(attribution, options)
+    trace, window = attribution.trace, options.window or attribution.extent
     if not trace.host.num_rows:
         return unknown("max-cold-share", limit, "of the window", _NO_HOST)
     phase, phases = codes(trace.spans, "phase")
@@ -167,7 +159,7 @@ def _cold_share(attribution: Attribution, options: Options, limit: float) -> Row
 
 
 def _idle(attribution: Attribution, options: Options, limit: float) -> Row:
-    rows = device_rows(attribution, options, _window(attribution, options))
+    rows = device_rows(attribution, options, options.window or attribution.extent)
     rows = [row for row in rows if row["span_ns"]]
     if not rows:
         return unknown("max-idle", limit, "of the span", _NO_DEVICE)
@@ -237,10 +229,8 @@ def _launched(attribution: Attribution, ranges: np.ndarray) -> np.ndarray:
     trace = attribution.trace
     start, end, thread = (ints(trace.host, name) for name in ("start_ns", "end_ns", "thread"))
     launch = ints(trace.device, "launch")
-    kind, kinds = codes(trace.device, "kind")
-    working = event_purposes(trace) == PURPOSES.index("work")
-    kernel = np.isin(kind, [i for i, k in enumerate(kinds) if k in {"kernel", "graph"}])
-    launch = launch[(launch != NONE) & working & kernel]
+    working = (event_purposes(trace) == PURPOSES.index("work")) & is_kind(trace.device, "kernel", "graph")
+    launch = launch[(launch != NONE) & working]
     out = np.zeros(len(ranges), np.int64)
     for on in np.unique(thread[ranges]).tolist():
         called = np.sort(start[launch[thread[launch] == on]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from tprof.analyze.asked import Asked
 from tprof.analyze.cache_misses import cache_miss_rows
 from tprof.analyze.first_uses import candidate_rows, first_use_rows, rows_inside, thread_label
 from tprof.analyze.recompiles import graph_rows
-from tprof.analyze.result import Result, Row, source_rows
+from tprof.analyze.result import Result, Row, source_rows, weakest
 from tprof.analyze.searches import search_rows
 from tprof.analyze.specializations import specialization_rows
 from tprof.analyze.startup import startup_rows
@@ -36,30 +35,30 @@ def cold(attribution: Attribution, options: Options) -> Result:
     trace, window = attribution.trace, options.window or attribution.extent
     totals = cold_totals(attribution, window)
     asked = Asked(trace, options.ranges)
-    spans = _about(_spans(trace, window), options.kernels)
-    first_uses = _about(first_use_rows(attribution, window, asked), options.kernels)
-    candidates = _about(candidate_rows(attribution, window), options.kernels)
+    spans = _about(_spans(trace, window), options)
+    first_uses = _about(first_use_rows(attribution, window, asked), options)
+    candidates = _about(candidate_rows(attribution, window), options)
     whole = options.window is None and not options.kernels
     tables = {
         "phases": _phases(spans, totals, window),
         "startup": startup_rows(attribution) if whole else [],
         "kernels": _kernels(spans, first_uses, candidates)[: options.top],
-        "specializations": _about(specialization_rows(attribution, window, asked), options.kernels),
+        "specializations": _about(specialization_rows(attribution, window, asked), options),
         "first_uses": first_uses,
-        "tunings": _about(search_rows(attribution, window, asked), options.kernels),
+        "tunings": _about(search_rows(attribution, window, asked), options),
         "candidates": candidates,
         "waterfall": waterfall_rows(spans, first_uses, candidates, attribution.extent[0]),
-        "cache_misses": _about(cache_miss_rows(attribution, window), options.kernels),
-        **(graph_rows(attribution, window, asked) if not options.kernels else {"recompiles": []}),
+        "cache_misses": _about(cache_miss_rows(attribution, window), options),
+        **({} if options.kernels else graph_rows(attribution, window, asked)),
     }
     said = {name: rows for name, rows in tables.items() if name != "waterfall"}  # which are `spans` again
     payload: Row = {"cold": totals, "of_kernels": list(options.kernels), **said, "spans": spans}
     return Result("cold start", tables, payload, trace.notes, source_rows(trace))
 
 
-def _about(rows: list[Row], kernels: tuple[str, ...]) -> list[Row]:
-    """Rows about kernels that match one of the globs; all if there is none."""
-    return [r for r in rows if not kernels or any(fnmatchcase(str(r["kernel"]), glob) for glob in kernels)]
+def _about(rows: list[Row], options: Options) -> list[Row]:
+    """Rows about the kernels that are asked about."""
+    return [row for row in rows if options.about(row["kernel"])]
 
 
 def _phases(spans: list[Row], totals: Row, window: tuple[int, int]) -> list[Row]:
@@ -98,7 +97,8 @@ def cold_totals(attribution: Attribution, window: tuple[int, int]) -> Row:
         **{f"{phase}_ns": by_phase[phase] for phase in COLD_PHASES},
         "compile_includes": compile_includes(trace, window),
         "tuning_device_ns": _tuning(trace, window),
-        "basis": "recorded" if spans and all(s["basis"] == "recorded" for s in spans) else "inferred",
+        "basis_by_phase": {p: weakest(s for s in spans if s["phase"] == p) for p, ns in by_phase.items() if ns},
+        "basis": weakest(spans) if spans else "inferred",
     }
 
 

@@ -31,6 +31,11 @@ def device_label(trace: Trace, device: int) -> str:
     return f"{row['host']}/{label}" if len(set(trace.devices["host"].to_pylist())) > 1 else label
 
 
+def process_label(pid: int, rank: int | None) -> str:
+    """A process by its rank, where it has one."""
+    return f"process {pid}" if rank is None else f"rank {rank}"
+
+
 def chosen_devices(attribution: Attribution, options: Options) -> list[int]:
     """Devices with work that the options ask for; a glob matches a label or a model name, `--rank` a process."""
     trace = attribution.trace

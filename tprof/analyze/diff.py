@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tprof.align.ranges import looked_up
 from tprof.analyze.busy import event_purposes
 from tprof.analyze.changes import changes, stable_name
 from tprof.analyze.check import judged, unknown
@@ -20,7 +21,7 @@ from tprof.analyze.requests import request_budgets
 from tprof.analyze.result import Result, Row, source_rows
 from tprof.events import COLD_PHASES, PURPOSES, Note
 from tprof.intervals import NONE
-from tprof.model import Trace, codes, int3, ints, refine
+from tprof.model import Trace, codes, first_rows, int3, ints, refine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -111,13 +112,9 @@ def _tuple(key: Any) -> tuple[Any, ...]:
 # ---- what is measured of one recording
 
 
-def _window(of: Attribution, options: Options) -> tuple[int, int]:
-    return options.window or of.extent
-
-
 def _figures(of: Attribution, options: Options) -> Measured:
     """The figures of a recording on one line each; those that it cannot know are left out."""
-    window, trace = _window(of, options), of.trace
+    window, trace = options.window or of.extent, of.trace
     found: Measured = {"window": window[1] - window[0]}
     if of.events:
         devices = device_rows(of, options, window)
@@ -138,7 +135,7 @@ def _phases(of: Attribution, options: Options) -> Measured | None:
     if not of.events:
         return None
     found: Counter[str] = Counter()
-    for device in device_rows(of, options, _window(of, options)):
+    for device in device_rows(of, options, options.window or of.extent):
         found.update(device["wall_by_phase"])
     return dict(found)
 
@@ -156,7 +153,7 @@ def _kernels(of: Attribution, options: Options, *, told: bool = True) -> Measure
     length = (ints(trace.device, "end_ns") - ints(trace.device, "start_ns"))[working]
     shape, texts = _shapes(trace, working, told=told)
     key = refine(name[working].astype(np.int64), shape)
-    first = np.unique(key, return_index=True)[1]
+    first = first_rows(key)
     path, paths = codes(trace.device, "path")
     found: Counter[tuple[str, str]] = Counter()
     for row, ns in zip(first.tolist(), np.bincount(key, length).astype(np.int64).tolist(), strict=True):
@@ -179,7 +176,7 @@ def _cold(of: Attribution, options: Options) -> Measured | None:
     """Cold time by kernel and phase; of what no kernel can be charged with, the kernel is null."""
     if not of.trace.host.num_rows:
         return None
-    window = _window(of, options)
+    window = options.window or of.extent
     found: Counter[tuple[str | None, str]] = Counter()
     for span in of.trace.spans.to_pylist():
         if span["phase"] in COLD_PHASES:
@@ -192,10 +189,8 @@ def _shapes(trace: Trace, rows: np.ndarray, *, told: bool) -> tuple[np.ndarray, 
     """Code of each device event's shape, and their texts."""
     shape, shapes = codes(trace.host, "shape_key")
     launch, parent = ints(trace.device, "launch")[rows], ints(trace.host, "parent")
-    own = np.where(launch == NONE, NONE, shape[launch] if len(shape) else NONE)
-    above = np.where(launch == NONE, NONE, parent[launch] if len(parent) else NONE)
-    asked = np.where(above == NONE, NONE, shape[above] if len(shape) else NONE)
-    code = np.where(own == NONE, asked, own) if told else np.full(len(rows), NONE)
+    own = looked_up(shape, launch)
+    code = np.where(own == NONE, looked_up(shape, looked_up(parent, launch)), own) if told else np.full(len(rows), NONE)
     grids, grid = np.unique(int3(trace.device, "grid")[rows], axis=0, return_inverse=True)
     texts = [*shapes, *("" if g[0] == NONE else f"grid {'x'.join(map(str, g))}" for g in grids.tolist())]
     return np.where(code == NONE, len(shapes) + grid.reshape(-1), code).astype(np.int64), texts

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tprof.analyze.result import Row
     from tprof.model import Trace
 
-_VARIANT: Final = ("registers", "spills", "shared_bytes", "binary_bytes", "hash")
+VARIANT: Final = ("registers", "spills", "shared_bytes", "binary_bytes", "hash")
 
 
 def first_use_rows(attribution: Attribution, window: tuple[int, int], asked: Asked) -> list[Row]:
@@ -22,7 +22,7 @@ def first_use_rows(attribution: Attribution, window: tuple[int, int], asked: Ask
         variant = {} if row["specialization"] is None else variants[row["specialization"]]
         found.append(_placed(row, attribution) | {
             **{f"{stage}_ns": ns for stage, ns in json.loads(row["stages"] or "{}").items()},
-            **{fact: variant.get(fact) for fact in _VARIANT},
+            **{fact: variant.get(fact) for fact in VARIANT},
             "source": source_of(variant),
             **asked.of(row["thread"], row["start_ns"], row["end_ns"]),
         })  # fmt: skip

@@ -10,7 +10,6 @@ from tprof.align.calls import is_kind
 from tprof.align.infer.tokens import device_ops
 from tprof.align.ranges import enclosing, looked_up
 from tprof.analyze.busy import event_purposes
-from tprof.analyze.census import asked
 from tprof.analyze.devices import chosen_devices
 from tprof.analyze.executions import Groups, duration_rows, launch_rows
 from tprof.analyze.operators import operator_rows
@@ -40,15 +39,14 @@ def kernels(attribution: Attribution, options: Options) -> Result:
     trace = attribution.trace
     chosen = _in_scope(trace, chosen_devices(attribution, options), options.window)
     paths = operator_rows(trace, working_rows(attribution, options))
-    tables = {"kernels": rows[: options.top], "paths": paths[: options.top]}
+    details = {}
     if options.kernels:
-        named = chosen[_named(trace, options.kernels)[codes(trace.device, "name")[0][chosen]]]
-        tables = {
-            "kernels": [row for row in rows if asked(row["name"], options.kernels)],
-            "launches": launch_rows(trace, named)[: options.top],
-            "durations": duration_rows(trace, named),
-            "paths": [row for row in paths if asked(row["kernel"], options.kernels)],
-        }
+        code, names = codes(trace.device, "name")
+        named = chosen[np.array([options.about(name) for name in names], bool)[code[chosen]]]
+        details = {"launches": launch_rows(trace, named)[: options.top], "durations": duration_rows(trace, named)}
+        rows = [row for row in rows if options.about(row["name"])]
+        paths = [row for row in paths if options.about(row["kernel"])]
+    tables = {"kernels": rows[: options.top], **details, "paths": paths[: options.top]}
     return Result("kernels", tables, dict(tables), trace.notes, source_rows(trace))
 
 
@@ -56,11 +54,6 @@ def working_rows(attribution: Attribution, options: Options) -> np.ndarray:
     """Rows of `device` that a question is about and that were work: neither tuning, set-up, warm-up nor capture."""
     chosen = _in_scope(attribution.trace, chosen_devices(attribution, options), options.window)
     return chosen[event_purposes(attribution.trace)[chosen] == PURPOSES.index("work")]
-
-
-def _named(trace: Trace, globs: tuple[str, ...]) -> np.ndarray:
-    """Of each name of a device event whether it is one of those asked for."""
-    return np.array([asked(name, globs) for name in codes(trace.device, "name")[1]], bool)
 
 
 def kernel_rows(attribution: Attribution, options: Options) -> list[Row]:

@@ -15,7 +15,7 @@ from tprof.align.calls import is_kind
 from tprof.align.ranges import by_thread
 from tprof.analyze.attribution import BUSY
 from tprof.analyze.busy import event_purposes, stream_numbers
-from tprof.analyze.devices import device_label
+from tprof.analyze.devices import device_label, process_label
 from tprof.analyze.lod import Blocks
 from tprof.events import BASES, PHASES, PURPOSES
 from tprof.intervals import NONE, innermost, parents
@@ -160,15 +160,13 @@ def _threads(attribution: Attribution) -> Iterator[Lane]:
 
 
 def _processes(trace: Trace) -> list[str]:
-    """What the process of each thread is called: its rank and name, where known."""
-    known = {(p["host"], p["pid"]): p for p in trace.processes.to_pylist()}
+    """What the process of each thread is called; with its host where there are several."""
+    known = {(p["host"], p["pid"]): p["rank"] for p in trace.processes.to_pylist()}
     rows = trace.threads.to_pylist()
     hosts = len({row["host"] for row in rows}) > 1
     found = []
     for row in rows:
-        process = known.get((row["host"], row["pid"]), {})
-        rank = process.get("rank")
-        name = f"process {row['pid']}" if rank is None else f"rank {rank}"
+        name = process_label(row["pid"], known.get((row["host"], row["pid"])))
         found.append(f"{row['host']}: {name}" if hosts else name)
     return found
 

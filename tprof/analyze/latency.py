@@ -73,7 +73,7 @@ def _first_and_steady(by: str, name: str, rows: list[Row], reference: Mapping[st
     first, warm = rows[0], [row for row in rows[1:] if not row["cold_tax_ns"]]
     steady, work, token = (_median([row[key] for row in warm if row[key] is not None])
                            for key in ("wall_ns", "device_work_ns", "first_token_ns"))  # fmt: skip
-    compared = reference.get(name if by != "all" else ALL)
+    compared = reference.get(name)
     return {
         "by": by,
         "name": name,
@@ -118,8 +118,7 @@ def job(wall_ns: int, cold_ns: int, exposed_ns: int | None, steady: Row | None) 
         "exposed_share": None if exposed_ns is None else share,
         "requests": steady["n"] if steady else 0,
         "steady_ns": warm_ns,
-        "amortised_after": 99 * paid // warm_ns + 1
-        if warm_ns
-        else None,  # the first n with paid / (paid + n warm) < 1 %
+        # the first n with paid / (paid + n warm) < 1 %
+        "amortised_after": 99 * paid // warm_ns + 1 if warm_ns else None,
         "verdict": "leave it" if share < SMALL_SHARE else "prepare",
     }

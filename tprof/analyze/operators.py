@@ -13,7 +13,7 @@ from tprof.align.ranges import enclosing, looked_up
 from tprof.analyze.shape_text import labels, split_grid
 from tprof.events import PATHS
 from tprof.intervals import NONE
-from tprof.model import Trace, codes, ints, refine
+from tprof.model import Trace, codes, first_rows, ints, refine
 
 if TYPE_CHECKING:
     from tprof.analyze.result import Row
@@ -72,10 +72,9 @@ class Facts:
     def _known(self, modules: dict[str, str]) -> tuple[np.ndarray, list[str | None]]:
         """Whose each kernel is: library, module of a Triton kernel, Inductor, PyTorch; None where nothing says."""
         pair = refine(self.name.astype(np.int64), self.path)
-        first = np.unique(pair, return_index=True)[1]
         said: dict[str | None, int] = {None: 0}
         code = []
-        for i in first.tolist():
+        for i in first_rows(pair).tolist():
             name, path = self._names[self.name[i]], self._paths[self.path[i]] if self.path[i] != NONE else PATHS[-1]
             whose = modules.get(name) if path == "triton" else _OWN.get(path) or library(name)
             code.append(said.setdefault(whose, len(said)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ class Options:
         devices: globs over device names or ids; empty for all.
         ranks: ranks of a distributed job; empty for all.
         top: rows of a ranked table; None for all.
-        kernels: globs of the kernels that shapes are asked of; empty for all.
+        kernels: globs of the kernels that a question is about; empty for all.
         buckets: sets of buckets that shapes are counted by.
     """
 
@@ -30,3 +31,7 @@ class Options:
     top: int | None = None
     kernels: tuple[str, ...] = ()
     buckets: tuple[BucketSet, ...] = ()
+
+    def about(self, kernel: str | None) -> bool:
+        """Whether a kernel is one of those asked about; what names no kernel (null) is not, unless all are."""
+        return not self.kernels or any(fnmatchcase(kernel or "", glob) for glob in self.kernels)

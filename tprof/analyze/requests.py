@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tprof.analyze.attribution import Attribution
+    from tprof.analyze.busy import Set
     from tprof.analyze.options import Options
 
-Set = tuple[np.ndarray, np.ndarray]
 _SYNC, _COLD, _INFERRED = PHASES.index("sync"), len(COLD_PHASES), BASES.index("inferred")
 _UNKNOWN = PHASES.index("unattributed")
 _WORK, _TUNING = PURPOSES.index("work"), PURPOSES.index("tuning")
@@ -173,7 +173,8 @@ class _Served:
         waiting = (s[phase == _SYNC], e[phase == _SYNC])
         tuned = intersect(waiting, self.only_tuning)[:2]
         tax = union(np.concatenate([cold[0], tuned[0]]), np.concatenate([cold[1], tuned[1]]))
-        inferred = bool(((basis_of(value) == _INFERRED) & (e > s)).any())
+        inferred = set(phase[(basis_of(value) == _INFERRED) & (e > s)].tolist())
+        largest_first = [i for i in np.argsort(-spent, kind="stable").tolist() if spent[i]]
         return {
             "name": self.names[self.code[row]],
             "id": self._id(row),
@@ -182,7 +183,8 @@ class _Served:
             "wall_ns": high - low,
             "cold_tax_ns": total(*tax),
             "cold_exposed_ns": total(*subtract(tax, self.working)),
-            "phases": {PHASES[i]: int(spent[i]) for i in np.argsort(-spent, kind="stable") if spent[i]},
+            "phases": {PHASES[i]: int(spent[i]) for i in largest_first},
+            "basis_by_phase": {PHASES[i]: "inferred" if i in inferred else "recorded" for i in largest_first},
             "sync_by_device": self._sync(waiting, total(*tuned)),
             "device_by_purpose": self._device(stretches),
             **self._launches(row),

@@ -58,6 +58,11 @@ def source_rows(trace: Trace) -> list[Row]:
     return [{k: v for k, v in row.items() if k != "rows_skipped"} for row in trace.sources.to_pylist()]
 
 
+def weakest(rows: Iterable[Row]) -> str:
+    """Basis of what is made of all of these rows: recorded only if each of them is."""
+    return "recorded" if all(row["basis"] == "recorded" for row in rows) else "inferred"
+
+
 def few(names: Iterable[str], most: int = 3) -> str:
     """The first of some names, each once, and how many more there are."""
     found = list(dict.fromkeys(names))

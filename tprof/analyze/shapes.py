@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tprof.analyze.census import Census, asked
+from tprof.analyze.census import Census
 from tprof.analyze.ranks import percentile
 from tprof.analyze.result import Result, source_rows
 from tprof.analyze.shape_life import life
@@ -34,7 +34,7 @@ def shapes(attribution: Attribution, options: Options) -> Result:
     kernels = sorted({row["kernel"] for row in rows})
     spread = [concentration(k, [r["calls"] for r in rows if r["kernel"] == k and r["calls"]]) for k in kernels]
     spread.sort(key=lambda row: (-row["calls"], row["kernel"]))
-    groups, uncharged = bucket_rows(rows), [r for r in _uncharged(census) if asked(r["kernel"], options.kernels)]
+    groups, uncharged = bucket_rows(rows), [r for r in _uncharged(census) if options.about(r["kernel"])]
     shown = rows[: options.top]
     numbers = [row.pop("number") for row in shown]
     steps = [step for number in numbers[:LIVES] for step in life(census, number, attribution.extent[0])]
@@ -45,7 +45,7 @@ def shapes(attribution: Attribution, options: Options) -> Result:
         "uncharged": uncharged,
         "timeline": steps,
     }
-    payload = {"shapes": shown, "buckets": groups, "concentration": spread, "uncharged": uncharged, "timeline": steps}
+    payload = {**tables, "concentration": spread}
     return Result("shapes", tables, payload, (*trace.notes, *_poor_keys(rows)), source_rows(trace))
 
 

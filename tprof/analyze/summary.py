@@ -32,7 +32,7 @@ def summarize(attribution: Attribution, options: Options) -> Result:
     tables = {
         "devices": [_flat_device(row) for row in devices],
         "wall": [r for row in devices for r in _wall(row, parts[row["device"]], wall)],
-        "cold": [{k: ", ".join(v) if isinstance(v, list) else v for k, v in totals.items()}],
+        "cold": [{k: ", ".join(v) if isinstance(v, list) else v for k, v in totals.items() if not isinstance(v, dict)}],
         "requests": [_flat_request(row) for row in served],
         "findings": found,
     }

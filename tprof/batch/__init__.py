@@ -2,6 +2,5 @@
 
 from tprof.batch import compare
 from tprof.batch.folder import Folder, is_batch
-from tprof.batch.report import report
 
-__all__ = ["Folder", "compare", "is_batch", "report"]
+__all__ = ["Folder", "compare", "is_batch"]

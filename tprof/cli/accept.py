@@ -31,7 +31,7 @@ def accept(
 
     ask = question.settled(Ask(format=format_, output=output_file, force=force))
     output.check(ask)
-    with question.counting("accept", 5) as done:
+    with question.counting("accept", 4 if cpu else 5) as done:
         result = judge(kernel, cpu=cpu, progress=done)
     output.write(ask, result)
     states = {row["state"] for row in result.tables["parts"] if row["part"] != "maintenance"}

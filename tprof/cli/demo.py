@@ -38,7 +38,7 @@ Report = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="Wh
 
 
 def demo(report: Report = Path("tprof-demo.html"), force: Force = True) -> int:
-    """Start here: where an H200 cold start went, from two bundled recordings, with an HTML report."""
+    """Start here: where an H200 cold start went, from three bundled recordings, with an HTML report."""
     output.check(Ask(output=report, force=force))
     from tprof.present import text  # noqa: PLC0415  keeps `--help` quick
 

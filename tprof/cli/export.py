@@ -56,14 +56,21 @@ def export(
 ) -> int:
     """Write a trace for other programs: Perfetto, tables with a reference of their columns, a report, speedscope."""
     kind = to or next((k for suffix, k in _SUFFIXES.items() if out.name.endswith(suffix)), Kind.PARQUET)
-    ask = Ask(sources, None, None, force, None, tuple(range_ or ()), tuple(phase or ()))
+    ask = Ask(sources, force=force, ranges=tuple(range_ or ()), phases=tuple(phase or ()))
     if kind not in _FOLDERS:
         output.check(Ask(output=out, force=force))
     elif out.exists() and not (out.is_dir() and (force or not any(out.iterdir()))):
         raise UsageError(f"{out} exists; name a new folder, or give --force to write into it")
     ask = question.settled(ask)
     trace = question.load_trace(ask)
-    {Kind.PERFETTO: _perfetto, Kind.SPEEDSCOPE: _speedscope, Kind.HTML: _html}.get(kind, _tables)(ask, trace, out, kind)
+    if kind is Kind.PERFETTO:
+        _perfetto(trace, out)
+    elif kind is Kind.SPEEDSCOPE:
+        _speedscope(trace, out)
+    elif kind is Kind.HTML:
+        write_report({"": trace}, out, question.options(ask, trace))
+    else:
+        _tables(ask, trace, out, csv=kind is Kind.CSV)
     sys.stdout.write(f"wrote {out}\n")
     return DONE
 
@@ -80,7 +87,7 @@ def _file(path: Path) -> Iterator[Any]:
         part.unlink(missing_ok=True)
 
 
-def _perfetto(_ask: Ask, trace: Trace, out: Path, _kind: Kind) -> None:
+def _perfetto(trace: Trace, out: Path) -> None:
     from tprof.analyze import stretches  # noqa: PLC0415  keeps `--help` quick
     from tprof.present import perfetto  # noqa: PLC0415  as above
 
@@ -90,7 +97,7 @@ def _perfetto(_ask: Ask, trace: Trace, out: Path, _kind: Kind) -> None:
         perfetto.write(trace, phases, file)
 
 
-def _speedscope(_ask: Ask, trace: Trace, out: Path, _kind: Kind) -> None:
+def _speedscope(trace: Trace, out: Path) -> None:
     from tprof.analyze.stretches import thread_phases  # noqa: PLC0415  as above
     from tprof.present import speedscope  # noqa: PLC0415  as above
 
@@ -98,11 +105,7 @@ def _speedscope(_ask: Ask, trace: Trace, out: Path, _kind: Kind) -> None:
         file.write(speedscope.render(trace, thread_phases(trace.attribution), __version__))
 
 
-def _html(ask: Ask, trace: Trace, out: Path, _kind: Kind) -> None:
-    write_report({"": trace}, out, question.options(ask, trace))
-
-
-def _tables(ask: Ask, trace: Trace, out: Path, kind: Kind) -> None:
+def _tables(ask: Ask, trace: Trace, out: Path, *, csv: bool) -> None:
     from tprof.analyze import stretches  # noqa: PLC0415  as above
     from tprof.batch.work import TABLES as RESULTS  # noqa: PLC0415  as above
     from tprof.events import TABLES  # noqa: PLC0415  as above
@@ -119,4 +122,4 @@ def _tables(ask: Ask, trace: Trace, out: Path, kind: Kind) -> None:
     # A table of the trace keeps its name: what is said of its rows gets one of its own.
     results = {f"{m}_{t}" if f in tables else f: (said[m], t) for f, (m, t) in RESULTS.items()}
     out.mkdir(parents=True, exist_ok=True)
-    folder.write(out, tables, results, csv=kind is Kind.CSV)
+    folder.write(out, tables, results, csv=csv)

@@ -41,7 +41,7 @@ def _instant(text: str, whole: str, first: int) -> int:
         return int(text)
     length = duration(text)
     if length is None:
-        raise UsageError(f"--window {whole!r}: {text!r} is no time; write a number with ns, us, ms, s or min")
+        raise UsageError(f"--window {whole!r}: {text!r} is no time; write a number with ns, us, ms, s, min or h")
     return first + length
 
 

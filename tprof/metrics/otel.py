@@ -37,9 +37,8 @@ class OpenTelemetry(listen.Listener):
     def __init__(self, provider: TracerProvider | None = None) -> None:
         self._tracer = trace.get_tracer("tprof", tracer_provider=provider)
         self._open: dict[int, OtelSpan] = {}  # by id of tprof's span
-        self._served: dict[
-            int, tuple[Context, Any]
-        ] = {}  # by id of tprof's `serve`: what it made current, and the token
+        # by id of tprof's `serve`: what it made current, and the token
+        self._served: dict[int, tuple[Context, Any]] = {}
         api.watch(self)
 
     def close(self) -> None:
@@ -53,10 +52,9 @@ class OpenTelemetry(listen.Listener):
         elif span.kind == "serve":
             self._serve(span)
         elif span.kind in COLD:
-            attributes = {"tprof.kernel": spans.about(span), "tprof.phase": str(spans.PHASES[span.kind])}
-            self._start(
-                span, f"{COLD[span.kind]} {span.name}", {**attributes, "tprof.after_ready": bool(listen.ready_ns)}
-            )
+            about, phase = spans.about(span), str(spans.PHASES[span.kind])
+            attributes = {"tprof.kernel": about, "tprof.phase": phase, "tprof.after_ready": bool(listen.ready_ns)}
+            self._start(span, f"{COLD[span.kind]} {span.name}", attributes)
 
     def ended(self, span: Span, t_ns: int, attrs: dict[str, Any], error: str) -> None:  # noqa: ARG002 - as it is told
         """Close it: with its time by phase, and with what went wrong."""

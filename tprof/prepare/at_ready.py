@@ -8,7 +8,7 @@ from typing import Final
 from tprof import record
 
 VARIABLE: Final = "TPROF_PLAN"
-_applied: set[int] = set()  # processes that have warmed up: a forked child starts with what its parent had
+_applied: list[str] = []  # the plan, from then on; a forked child starts with what its parent had
 
 
 def ready() -> None:
@@ -20,6 +20,6 @@ def ready() -> None:
     if plan and not _applied:
         from tprof.prepare.warmup import warmup  # noqa: PLC0415 - thread pools are for those who have a plan
 
-        _applied.add(os.getpid())
+        _applied.append(plan)
         warmup(plan)
     record.ready()

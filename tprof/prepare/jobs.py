@@ -12,6 +12,7 @@ from tprof.prepare.report import Item
 from tprof.prepare.winners import restore
 from tprof.record import guard
 from tprof.record.triton_hooks import interpreted
+from tprof.variants import DIVISIBLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,9 +46,8 @@ class Job:
         Raises:
             TprofError: a hook of the program declined the compile; and whatever the driver raises.
         """
-        kernel = (
-            self.compiled()
-        )  # again: of two threads that made a function's first kernels, one may have lost its own
+        # compiled again: of two threads that made a function's first kernels, one may have lost its own
+        kernel = self.compiled()
         if kernel is None:
             raise TprofError("a compile hook of the program declined it")
         try:
@@ -109,7 +109,7 @@ def _told(argument: Pair) -> str:
     name, kind, *rest = argument
     if isinstance(kind, dict):
         return f"{name}={kind['constexpr']}"
-    divisible = mocks.DIVISIBLE in (rest[0] if rest else [])
+    divisible = DIVISIBLE in (rest[0] if rest else [])
     if str(kind).startswith("*"):
         return "" if divisible else f"{name} unaligned"
     return f"{name}%16" if divisible else name

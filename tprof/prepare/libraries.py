@@ -24,7 +24,7 @@ def device() -> Any:
         from triton.runtime import driver  # noqa: PLC0415 - as above
 
         return driver.active.get_current_device()
-    except guard.FAILURES:  # `_jobs` says it
+    except guard.FAILURES:  # `find_jobs` says it
         return None
 
 

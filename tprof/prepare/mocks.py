@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from tprof.variants import DIVISIBLE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-DIVISIBLE: Final = "tt.divisibility=16"
 # A number of each width that Triton takes for this type and no narrower one; odd where it is not a multiple of 16.
 _BASE: Final = {"i64": 1 << 40, "u64": 1 << 63}
 
@@ -82,9 +83,8 @@ def _constant(name: str, value: Any, kind: str | None, functions: Callable[[str]
     if kind == "dtype":
         import triton.language as tl  # noqa: PLC0415 - only where a plan needs it
 
-        return next((d for d in vars(tl).values() if isinstance(d, tl.dtype) and str(d) == value), None) or _no(
-            name, kind
-        )
+        dtypes = (d for d in vars(tl).values() if isinstance(d, tl.dtype))
+        return next((d for d in dtypes if str(d) == value), None) or _no(name, kind)
     if kind == "JITFunction":
         return functions(str(value)) or _no(name, kind)
     if kind == "tuple":

@@ -28,7 +28,7 @@ CALLS: Final = 32  # most that a warm-up is asked to run
 
 @dataclass(frozen=True)
 class Limits:
-    """What a warm-up may cost.
+    """What a warm-up may cost, and which shapes go together.
 
     Attributes:
         max_seconds: of compiles and loads one after another, as recorded.
@@ -83,9 +83,8 @@ def _hot(variants: list[Variant], tuned: set[str], left_out: Counter[str]) -> li
         calls, whole = variant.calls.total(), of_function[variant.function]
         variant.verdict = verdict(calls, whole, variant.cold_ns, tuned=variant.function in tuned)
         if variant.verdict == "leave" and not variant.compiled and is_hot(calls, whole):
-            variant.verdict = (
-                "warm"  # it lay on disk when it was recorded: what it costs where it does not is not known
-            )
+            # it lay on disk when it was recorded: what it costs where it does not is not known
+            variant.verdict = "warm"
         if calls == 0:
             left_out["only-timed"] += 1
         elif variant.verdict in {"leave", "generic"}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tprof.present.cold_views import PHASE_COLUMNS
+from tprof.present.cold_views import PHASE_COLUMNS, STAGES
 from tprof.present.columns import Column, View
 
 _VERDICT: Final = (Column("verdict", "verdict"), Column("reason", "why"), Column("basis", "basis", 6))
@@ -70,7 +70,6 @@ ADVICE_VIEWS: Final[dict[tuple[str, str], View]] = {
     ),
 }
 
-STAGES: Final = ("ir", "ttir", "ttgir", "llir", "ptx", "cubin")
 _KERNEL: Final = Column("kernel", "kernel", varied=True)
 ACCEPT_VIEWS: Final[dict[tuple[str, str], View]] = {
     ("accept", "verdicts"): View(

@@ -21,6 +21,8 @@ _PATTERN: Final = {"recorded": "", "inferred": "/", "unattributed": "x"}
 _KEY: Final = {"inferred": "hatched: inferred", "unattributed": "crossed: unattributed"}
 _LABELLED, _LISTED = 6.0, 0.2  # percent of a bar: from here on a piece carries its name, or is in the legend
 _NAME: Final = 28  # characters of a name on the axis
+LEGEND_ABOVE: Final = {"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "xanchor": "left"}
+LEGEND_BELOW: Final = LEGEND_ABOVE | {"y": 0, "yref": "container"}
 _SCALES: Final = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns"))
 
 
@@ -69,8 +71,7 @@ def stacked(
         shown, drawn = label(name, or_load=or_load), [lengths[i] for i in members]
         figure.add_trace(_bar([pieces[i] for i in members], drawn, shown, inside=inside).update(showlegend=new))
     figure.add_traces(basis_keys({piece.basis for piece in pieces}))
-    names = [escape(short(name, _NAME)) for name in bars]
-    return figure.update_yaxes(tickvals=list(range(len(bars))), ticktext=names, range=[max(len(bars), 1) - 0.5, -0.5])
+    return named(figure, [escape(short(name, _NAME)) for name in bars])
 
 
 def _bar(pieces: Sequence[Piece], lengths: Sequence[float], shown: str, *, inside: str) -> go.Bar:
@@ -101,6 +102,11 @@ def marker(colour: str, basis: str) -> Row:
     return {"color": colour, "pattern": {"shape": _PATTERN[basis], **lines}, "line": {"width": 0}}
 
 
+def named(figure: go.Figure, ticks: Sequence[str]) -> go.Figure:
+    """A line per name from the top down; names that come from a trace are escaped already."""
+    return figure.update_yaxes(tickvals=list(range(len(ticks))), ticktext=ticks, range=[max(len(ticks), 1) - 0.5, -0.5])
+
+
 def written(text: Sequence[str], ends: Sequence[float]) -> go.Scatter:
     """One line of text behind the end of each bar."""
     return go.Scatter(
@@ -119,7 +125,7 @@ def framed(figure: go.Figure, title: str, ends: Sequence[float], per_bar: int, s
         barmode="stack", uniformtext={"minsize": 9, "mode": "hide"},
         bargap=0.22, dragmode=False, height=75 + legend + per_bar * max(len(ends), 1),
         margin={"l": 8, "r": 20, "t": 8, "b": 50 + legend}, hoverlabel={"align": "left"},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 0, "yref": "container", "x": 0, "xanchor": "left"},
+        legend=LEGEND_BELOW,
     )  # fmt: skip
 
 

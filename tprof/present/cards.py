@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tprof.analyze.result import weakest
 from tprof.present import names, units, words
 
 if TYPE_CHECKING:
@@ -34,9 +35,9 @@ def cold_shapes(shapes: Result) -> list[Card]:
     if not rows:
         return []
     cold = [row for row in rows if row["request_misses"]]
-    basis = "recorded" if all(row["basis"] == "recorded" for row in rows) else "inferred"
     spent = units.duration(sum(row["cold_ns"] for row in cold))
-    return [Card("Cold shapes", f"{len(cold)} of {len(rows)}", f"a request waited for them: {spent}", basis, cold=True)]
+    said = f"a request waited for them: {spent}"
+    return [Card("Cold shapes", f"{len(cold)} of {len(rows)}", said, weakest(rows), cold=True)]
 
 
 def _request(payload: dict[str, Any]) -> list[Card]:
@@ -60,14 +61,12 @@ def _cold(payload: dict[str, Any]) -> list[Card]:
     tuned = f"{units.count(cold['candidates'])} candidates, {units.rate(cold['autotune_ns'], wall)} of window"
     label = words.label("compile", or_load=or_load).capitalize()
     return [
-        Card(
-            label, units.duration(cold["compile_ns"]), compiled, cold["basis"] if cold["compile_ns"] else "", cold=True
-        ),
+        Card(label, units.duration(cold["compile_ns"]), compiled, cold["basis_by_phase"].get("compile", ""), cold=True),
         Card(
             "Autotuning",
             units.duration(cold["autotune_ns"]),
             tuned,
-            cold["basis"] if cold["autotune_ns"] else "",
+            cold["basis_by_phase"].get("autotune", ""),
             cold=True,
         ),
     ]

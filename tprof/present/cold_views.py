@@ -17,6 +17,7 @@ PHASE_COLUMNS: Final = (
     Column("init_ns", "init", 4, sparse=True),
 )
 
+STAGES: Final = ("ir", "ttir", "ttgir", "llir", "ptx", "cubin")  # of a compile of Triton
 COLD_VIEWS: Final[dict[tuple[str, str], View]] = {
     ("cold start", "phases"): View(
         "Cold start by phase",
@@ -129,10 +130,7 @@ COLD_VIEWS: Final[dict[tuple[str, str], View]] = {
             Column("wall_ns", "wall"),
             Column("cache_hit", "from disk", 2, sparse=True),
             *PHASE_COLUMNS[:4],
-            *(
-                Column(f"{stage}_ns", stage, 4, sparse=True)
-                for stage in ("ir", "ttir", "ttgir", "llir", "ptx", "cubin")
-            ),
+            *(Column(f"{stage}_ns", stage, 4, sparse=True) for stage in STAGES),
             Column("loads", "loads", 6, sparse=True),
             Column("request", "request", 2, sparse=True),
             Column("waited_by", "waited for by", 5, sparse=True),

@@ -25,7 +25,7 @@ FLEXIBLE: Final = frozenset({
     *NAME_KEYS,
     "why", "guard", "best", "before", "after", "reason", "function", "key", "asked_by", "source", "folder", "value",
     "advice", "includes", "config", "thread", "message", "label", "verdict", "winner", "request", "shape",
-    "operator", "implementation", "answer", "question", "chain", "found", "case",
+    "implementation", "answer", "question", "chain", "found", "case",
 })  # fmt: skip
 EDGES: Final = ("from_ns", "below_ns")  # of ranges that lie decades apart: no one unit fits a column
 WRAPPED: Final = ("advice", "verdict", "reason", "question", "answer", "found")  # to be read to their end
@@ -83,8 +83,7 @@ _COUNTS: Final = frozenset({
     "repeats", "registers", "spills", "calls", "shapes", "events", "overlaps", "unlinked", "spans", "gaps",
     "launches", "repetitions", "candidates", "first_uses", "compiles", "disk_hits", "module_loads", "loads",
     "count", "requests", "warnings", "cold_requests", "misses", "keys", "hot_keys", "once", "n", "other_kernels",
-    "stretches", "amortised_after", "pays_after",
-     "kernels", *PURPOSES,
+    "stretches", "amortised_after", "pays_after", "kernels", *PURPOSES,
 })  # fmt: skip
 
 

@@ -78,7 +78,7 @@ def _of_request(bar: int, row: Row) -> Iterable[Piece]:
     whole, tuned = max(row["wall_ns"], 1), row["sync_by_device"].get("tuning", 0)
     for phase, ns in row["phases"].items():
         cold, rest = phase in COLD_PHASES, ns - tuned if phase == "sync" else ns
-        basis = "unattributed" if phase == "unattributed" else row["basis"] if cold else "recorded"
+        basis = "unattributed" if phase == "unattributed" else row["basis_by_phase"][phase] if cold else "recorded"
         yield Piece(bar, _SAID[0] if cold else _SAID[2], phase, basis, rest, 100 * rest / whole, "the request")
     if tuned:
         yield Piece(bar, _SAID[1], "sync", row["basis"], tuned, 100 * tuned / whole, "the request")

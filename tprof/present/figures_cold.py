@@ -91,8 +91,7 @@ def startup(rows: Sequence[Row], *, or_load: bool = False) -> go.Figure:
     ))  # fmt: skip
     texts = [f"{units.duration(row['total_ns'])}, {units.share(row['of_startup_share'])}" for row in rows]
     figure.add_trace(bars.written(texts, ends))
-    names = [_part(row, or_load=or_load) for row in rows]
-    figure.update_yaxes(tickvals=list(range(len(rows))), ticktext=names, range=[max(len(rows), 1) - 0.5, -0.5])
+    bars.named(figure, [_part(row, or_load=or_load) for row in rows])
     return bars.framed(figure, f"time until ready, {unit}", ends, 26)
 
 
@@ -122,9 +121,7 @@ def candidates(rows: Sequence[Row]) -> go.Figure:
         name="mean on the device", marker={"symbol": "diamond", "size": 10, "color": PHASE["launch"]},
         showlegend=bool(on_device),
     )  # fmt: skip
-    figure = go.Figure([measured, mean])
-    names = [escape(short(_config(row), 60)) for row in timed]
-    figure.update_yaxes(tickvals=place, ticktext=names, range=[max(len(timed), 1) - 0.5, -0.5])
+    figure = bars.named(go.Figure([measured, mean]), [escape(short(_config(row), 60)) for row in timed])
     framed = bars.framed(figure, f"time of a call, {unit}", [1.0] * len(timed), 30)
     return framed.update_xaxes(range=[0, 1.1 * max(every, default=0) / divisor or 1.0])
 

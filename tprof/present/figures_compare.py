@@ -40,8 +40,7 @@ def changes(rows: Sequence[Row], keys: Sequence[str]) -> go.Figure:
         text=[_said(row) for row in shown], textposition="outside",
         customdata=[escape(short(name, 120)) for name in names], hovertemplate="%{customdata}<extra></extra>",
     ))  # fmt: skip
-    ticks = [escape(short(name, _NAME)) for name in names]
-    figure.update_yaxes(tickvals=list(range(len(shown))), ticktext=ticks, range=[max(len(shown), 1) - 0.5, -0.5])
+    bars.named(figure, [escape(short(name, _NAME)) for name in names])
     bars.framed(figure, f"change, {unit}", [1.0] * len(shown), 28)
     low, high = min([*lengths, 0.0]), max([*lengths, 0.0])
     room = 0.45 * (high - low) or 1.0

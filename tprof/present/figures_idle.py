@@ -74,5 +74,5 @@ def _framed(figure: go.Figure, title: str) -> go.Figure:
     figure.update_xaxes(title_text="length of a gap", type="category").update_yaxes(title_text=title)
     return figure.update_layout(
         barmode="stack", bargap=0.15, dragmode=False, height=380, margin={"l": 8, "r": 8, "t": 20, "b": 8},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "xanchor": "left"},
+        legend=bars.LEGEND_ABOVE,
     )  # fmt: skip

@@ -37,8 +37,7 @@ def largest(rows: Sequence[Row]) -> go.Figure:
             hovertemplate=f"<b>%{{customdata[0]}}</b><br>{label(purpose)}, %{{customdata[1]}} ns<extra></extra>",
         )  # fmt: skip
     figure.add_trace(bars.written([_said(row) for row in shown], ends))
-    ticks = [escape(names.kernel(row["name"], _NAME)) for row in shown]
-    figure.update_yaxes(tickvals=list(range(len(shown))), ticktext=ticks, range=[max(len(shown), 1) - 0.5, -0.5])
+    bars.named(figure, [escape(names.kernel(row["name"], _NAME)) for row in shown])
     return bars.framed(figure, f"device time, {unit}", ends, 26)
 
 
@@ -73,5 +72,5 @@ def durations(rows: Sequence[Row]) -> go.Figure:
     figure.update_yaxes(title_text="executions")
     return figure.update_layout(
         barmode="group", bargap=0.05, dragmode=False, height=320, margin={"l": 8, "r": 8, "t": 20, "b": 8},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "xanchor": "left"},
+        legend=bars.LEGEND_ABOVE,
     )  # fmt: skip

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import plotly.graph_objects as go
 
 from tprof.present import units
+from tprof.present.bars import LEGEND_ABOVE
 from tprof.present.colours import PHASE, PURPOSE
 from tprof.present.log_axis import decades
 
@@ -46,5 +47,5 @@ def latency(rows: Sequence[Row]) -> go.Figure:
     figure.update_yaxes(type="category", categoryarray=_RANKS, autorange="reversed")
     return figure.update_layout(
         dragmode=False, height=300, margin={"l": 8, "r": 20, "t": 20, "b": 8}, hoverlabel={"align": "left"},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "xanchor": "left"},
+        legend=LEGEND_ABOVE,
     )  # fmt: skip

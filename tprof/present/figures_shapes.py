@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from tprof.events import COLD_PHASES
 from tprof.present import units
+from tprof.present.bars import LEGEND_ABOVE
 from tprof.present.colours import OTHER, PHASE, PURPOSE
 from tprof.present.gantt import Call, Stretch, framed, gantt
 from tprof.present.log_axis import decades
@@ -121,5 +122,5 @@ def concentration(rows: Sequence[Row]) -> go.Figure:
     figure.update_yaxes(title_text="share of the kernel's calls, %", range=[0, 105])
     return figure.update_layout(
         dragmode=False, height=340, margin={"l": 8, "r": 8, "t": 20, "b": 8},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "xanchor": "left"},
+        legend=LEGEND_ABOVE,
     )  # fmt: skip

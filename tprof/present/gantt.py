@@ -110,11 +110,9 @@ def framed(figure: go.Figure, lanes: Sequence[str], edges: tuple[float, float], 
     """A lane per name, and time from edge to edge; legend below."""
     room = 0.01 * (edges[1] - edges[0])
     figure.update_xaxes(title_text=f"{_FROM}, {unit}", range=[edges[0] - room, edges[1] + room])
-    names = [escape(short(name, _NAME)) for name in lanes]
-    place = list(range(len(lanes)))
-    figure.update_yaxes(tickvals=place, ticktext=names, range=[max(len(lanes), 1) - 0.5, -0.5], showgrid=False)
+    bars.named(figure, [escape(short(name, _NAME)) for name in lanes]).update_yaxes(showgrid=False)
     return figure.update_layout(
         barmode="overlay", dragmode=False, height=150 + _LANE * max(len(lanes), 2),
         margin={"l": 8, "r": 20, "t": 8, "b": 115}, hoverlabel={"align": "left"},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 0, "yref": "container", "x": 0, "xanchor": "left"},
+        legend=bars.LEGEND_BELOW,
     )  # fmt: skip

@@ -31,7 +31,7 @@ def render(trace: Trace, phases: pa.Table, version: str) -> bytes:
     basis, bases = codes(phases, "basis")
     frames, frame = np.unique(phase * len(bases) + basis, return_inverse=True) if len(phase) else (phase, phase)
     start, end, thread = (ints(phases, column) for column in ("start_ns", "end_ns", "thread"))
-    origin = int(start.min(initial=np.iinfo(np.int64).max)) if len(start) else 0
+    origin = int(start.min()) if len(start) else 0
     shown = [_label(names[f // len(bases)], bases[f % len(bases)]) for f in frames.tolist()]
     profiles = [
         _profile(_thread(trace, on), start[rows] - origin, end[rows] - origin, frame[rows])

@@ -236,8 +236,8 @@ def _findings(result: Result) -> list[RenderableType]:
         told.append(f"  --window {f['window']}" if f["cost_ns"] else "", style="dim")
         said = [Text(words.sentence(f[k])) for k in ("why", "fix") if f[k]]
         parts += [Padding(line, (0, 0, 0, 3)) for line in (told, *said)]
-    if hidden := len(result.payload["findings"]) - _FINDINGS:
-        parts += [Text(f"… and {hidden} more: --format json", style="dim")] if hidden > 0 else []
+    if (hidden := len(result.payload["findings"]) - len(found)) > 0:
+        parts.append(Text(f"… and {hidden} more: --format json", style="dim"))
     return parts
 
 

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from tprof.analyze.lanes import PARTS, RANGE
 from tprof.model import codes
 from tprof.present import names, units
-from tprof.present.bars import marker, scale
+from tprof.present.bars import LEGEND_BELOW, marker, scale
 from tprof.present.colours import of_part
 from tprof.present.pixmap import picture
 from tprof.present.words import part_label
@@ -66,8 +66,7 @@ def timeline(view: Zoom, trace: Trace, zero_ns: int, *, or_load: bool = False, p
         barmode="overlay", uniformtext={"minsize": 10, "mode": "hide"}, height=below + 10 + _LANE * count,
         dragmode=False if picking else "select", selectdirection="h", clickmode="event+select",
         margin={"l": 8, "r": 12, "t": 8, "b": below}, hoverlabel={"align": "left"},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 0, "yref": "container", "x": 0, "xanchor": "left",
-                "itemclick": False},
+        legend=LEGEND_BELOW | {"itemclick": False},
     )  # fmt: skip
 
 

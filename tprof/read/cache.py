@@ -30,6 +30,7 @@ from tprof import __version__
 from tprof.errors import UsageError
 from tprof.events import TABLES, Note
 from tprof.model import Trace, table
+from tprof.read.detect import in_use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +40,6 @@ SIZE: Final = "20GB"
 _RACY_NS: Final = 2_000_000_000  # the coarsest clock of a common file system (FAT) ticks so slowly
 _STALE_SECONDS: Final = 86_400  # an unfinished entry this old has lost its writer
 _SAMPLES, _SAMPLE_BYTES = 64, 4096
-_BESIDE: Final = ("-wal", "-journal")  # of a SQLite file: what it says may change without a change to it
 _UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _log = logging.getLogger(__name__)
 
@@ -149,7 +149,7 @@ def find(path: Path, options: object = None) -> Slot | None:
 
 def _state(path: Path) -> tuple[tuple[object, ...], bool] | None:
     """By what a change to a file is seen, and whether every further one will be; None for what is not kept."""
-    if not path.is_file() or any(path.with_name(path.name + end).exists() for end in _BESIDE):
+    if not path.is_file() or in_use(path):
         return None
     found = path.stat()
     if found.st_size < SMALL_BYTES:

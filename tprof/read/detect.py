@@ -106,6 +106,11 @@ def is_export(path: Path) -> bool:
     return any((path / name).is_file() for name in tables)
 
 
+def in_use(path: Path) -> bool:
+    """Whether a SQLite file has a log or journal beside it: what it says may change without a change to the file."""
+    return any(path.with_name(path.name + end).exists() for end in ("-wal", "-journal"))
+
+
 def is_trace(path: Path) -> bool:
     """Whether a file found in a directory looks like a trace: other JSON and SQLite files may lie next to traces."""
     try:

@@ -14,9 +14,7 @@ from tprof import nsys
 from tprof.errors import SourceError
 from tprof.read.detect import is_export
 
-# Type -> ending of what is exported. 1.5 million ranges exported and read: 3.0 s of a processor as `arrowdir`, 4.6 as
-# `parquetdir`, 7.5 as `sqlite`, which is the only one that every nsys knows. HDF5 takes longer to export than Arrow, is
-# larger than Parquet, and writes 0 for what is not known; JSON lines are text. Neither is read.
+# Type -> ending of what is exported, the fastest to read first (docs/batch.md); every nsys knows SQLite.
 _TYPES = {"arrowdir": "_arwdir", "sqlite": ".sqlite"}
 _REPORT_VERSION = re.compile(r"\b(20\d\d)[@.](\d+)(?:[@.](\d+))?")
 
@@ -49,7 +47,7 @@ def export_report(path: Path) -> Path:
             return target
         problems.append(problem)
     shutil.rmtree(folder)
-    raise SourceError(path, _advice(problems[len(_TYPES) - 1]))
+    raise SourceError(path, _advice(problems[len(_TYPES) - 1]))  # of the first nsys, with the type that every one knows
 
 
 def _command(program: Path, report: Path, kind: str, target: Path) -> list[str]:

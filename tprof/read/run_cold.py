@@ -74,10 +74,9 @@ class ColdRows:
 
     def specializations(self) -> list[Record]:
         """One row per compiled variant that was asked for."""
-        new = changes(self._variants)
-        return [self._variant(said, changes) for said, changes in zip(self._variants, new, strict=True)]
+        return [self._variant(said, new) for said, new in zip(self._variants, changes(self._variants), strict=True)]
 
-    def _variant(self, said: Record, changes: list[Change] | None) -> Record:
+    def _variant(self, said: Record, new: list[Change] | None) -> Record:
         jit = self._journal.spans.get(said.get("span", 0))
         kernel = self._kernels.get(jit.attrs.get("kernel")) if jit else None
         load = self._loads.get(kernel["id"]) if kernel else None
@@ -92,7 +91,7 @@ class ColdRows:
             "hash": kernel["hash"] if kernel else None,
             "arguments": json.dumps(said.get("arguments")),
             "options": json.dumps(said.get("options")),
-            "changes": None if changes is None else json.dumps(changes),
+            "changes": None if new is None else json.dumps(new),
             "cache_hit": jit.attrs.get("cache_hit") if jit else None,
             "registers": load.attrs.get("registers") if load else None,
             "spills": load.attrs.get("spills") if load else None,

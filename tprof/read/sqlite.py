@@ -19,13 +19,13 @@ import pyarrow.compute as pc
 from tprof.errors import SourceError
 from tprof.model import numbers
 from tprof.read.columns import Pick, decoded, resolve, whole
+from tprof.read.detect import SQLITE_MAGIC, in_use
 from tprof.read.sqlite_pages import integers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-MAGIC = b"SQLite format 3\0"
 _BATCH_ROWS = 65536  # the driver settles a column's type on its first batch
 _SPLIT_ROWS = 1 << 18  # from here on two connections read half of a table each: 1.7 times as fast on two processors
 _BUSY_SECONDS = 1.0
@@ -261,8 +261,7 @@ def _picked(pick: Pick) -> str:
 
 def _uri(path: Path) -> str:
     """Read-only; and without a lock or side files where nothing says that the file is in use."""
-    idle = not any(path.with_name(path.name + suffix).exists() for suffix in ("-wal", "-journal"))
-    return f"file:{quote(str(path.resolve()))}?mode=ro" + (_IDLE if idle else "")
+    return f"file:{quote(str(path.resolve()))}?mode=ro" + ("" if in_use(path) else _IDLE)
 
 
 def _check_header(path: Path, source: str) -> None:
@@ -275,7 +274,7 @@ def _check_header(path: Path, source: str) -> None:
         raise SourceError(source, f"cannot be read ({problem.strerror or problem})") from problem
     if not head:
         raise SourceError(source, "is empty; export the report again")
-    if not head.startswith(MAGIC[: len(head)]):
+    if not head.startswith(SQLITE_MAGIC[: len(head)]):
         raise SourceError(source, "is not a SQLite database")
     if len(head) < 100 or size < (expected := _expected_bytes(head)):
         wanted = f" of {expected}" if len(head) == 100 else ""

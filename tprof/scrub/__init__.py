@@ -27,7 +27,7 @@ def scrub(path: Path, out: Path, words: Words) -> list[str]:
     """Write a scrubbed copy of one source.
 
     Args:
-        path: a run directory, a torch.profiler trace or an Nsight Systems export; gzip stays gzip.
+        path: a run directory, a torch.profiler trace or an Nsight Systems SQLite export; gzip stays gzip.
         out: the copy, which must not exist; a folder for a run directory.
         words: replacements, shared by the copies that belong together.
 
@@ -38,9 +38,13 @@ def scrub(path: Path, out: Path, words: Words) -> list[str]:
         SourceError: the source cannot be read, or its format cannot be written.
     """
     if is_run(path):
-        return scrub_run(path, out, words)
-    found = detect(path)
-    if found == "report":
-        raise SourceError(path, "is a report, which only nsys can write; export it (nsys export -t sqlite), scrub that")
-    (scrub_torch if found == "torch" else scrub_sqlite)(path, out, words)
+        return scrub_run(path, out, words, _scrub_trace)
+    _scrub_trace(path, out, words)
     return []
+
+
+def _scrub_trace(path: Path, out: Path, words: Words) -> None:
+    write = {"torch": scrub_torch, "nsight": scrub_sqlite}.get(detect(path))
+    if write is None:  # a report, or an export as Arrow or Parquet
+        raise SourceError(path, "cannot be written in this form; export the report (nsys export -t sqlite), scrub that")
+    write(path, out, words)

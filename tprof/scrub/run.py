@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from tprof.read.detect import detect
 from tprof.read.run import companions
 from tprof.read.run_journal import contents, journal_files
-from tprof.scrub.sqlite import scrub_sqlite
-from tprof.scrub.torch import scrub_torch
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tprof.scrub.words import Words
@@ -23,8 +21,8 @@ _AS_IS: Final = ("process-*.launches", "process-*.launches.gz", "started")  # nu
 _ENVIRONMENT: Final = frozenset({"environment", "env"})
 
 
-def scrub_run(path: Path, out: Path, words: Words) -> list[str]:
-    """Write the copy; returns the files that were left out."""
+def scrub_run(path: Path, out: Path, words: Words, scrub: Callable[[Path, Path, Words], None]) -> list[str]:
+    """Write the copy, with `scrub` those of other profilers' traces; returns the files that were left out."""
     out.mkdir(mode=0o700)
     journals = [*path.glob("run.json"), *journal_files(path)]
     for file in journals:
@@ -36,9 +34,8 @@ def scrub_run(path: Path, out: Path, words: Words) -> list[str]:
     for pattern in _AS_IS:
         for file in path.glob(pattern):
             shutil.copyfile(file, out / file.name)
-    traces = companions(path)
-    for file in traces:
-        (scrub_torch if detect(file) == "torch" else scrub_sqlite)(file, out / file.name, words)
+    for file in companions(path):
+        scrub(file, out / file.name, words)
     return sorted(f.name for f in path.iterdir() if not (out / f.name).exists())
 
 

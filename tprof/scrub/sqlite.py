@@ -137,26 +137,29 @@ class _Copy:
         """Every text and blob of a table: changed where tprof reads it, else removed."""
         known = ns.KNOWN.get(table, ())
         for column in self._columns[table]:
-            where = f"FROM {_quoted(table)} WHERE typeof({_quoted(column)}) IN ('text', 'blob')"
             if column in known and not (table in _SETTINGS and column == "name"):
                 change = program if (table, column) == (ns.PROCESSES, "name") else self._words.text
-                self._change(table, column, where, change)
+                self._change(table, column, change)
             elif column not in known:
-                self._empty(table, column, where)
+                self._empty(table, column)
 
-    def _change(self, table: str, column: str, where: str, change: Callable[[str], str]) -> None:
-        found = self._db.execute(f"SELECT DISTINCT {_quoted(column)} {where}").fetchall()
+    def _change(self, table: str, column: str, change: Callable[[str], str]) -> None:
+        found = self._db.execute(f"SELECT DISTINCT {_quoted(column)} FROM {_quoted(table)} {_with_text(column)}")
         texts = [text for (text,) in found if isinstance(text, str)]
         changed = [(_raw(new), _raw(text)) for text in texts if (new := self._words.text(change(text))) != text]
         name, text = _quoted(column), "CAST(? AS TEXT)"
         self._db.executemany(f"UPDATE {_quoted(table)} SET {name} = {text} WHERE {name} = {text}", changed)
 
-    def _empty(self, table: str, column: str, where: str) -> None:
-        rows = f"WHERE{where.partition('WHERE')[2]}"
+    def _empty(self, table: str, column: str) -> None:
+        update = f"UPDATE {_quoted(table)} SET {_quoted(column)}"
         try:
-            self._db.execute(f"UPDATE {_quoted(table)} SET {_quoted(column)} = NULL {rows}")
+            self._db.execute(f"{update} = NULL {_with_text(column)}")
         except sqlite3.IntegrityError:  # the column must not be null
-            self._db.execute(f"UPDATE {_quoted(table)} SET {_quoted(column)} = '' {rows}")
+            self._db.execute(f"{update} = '' {_with_text(column)}")
+
+
+def _with_text(column: str) -> str:
+    return f"WHERE typeof({_quoted(column)}) IN ('text', 'blob')"
 
 
 def _raw(text: str) -> bytes:

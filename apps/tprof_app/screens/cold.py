@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 import streamlit as st
 
 from tprof.cli.plan import LEFT_OUT
-from tprof.cli.settings import load_settings
 from tprof.prepare.plan import Limits, make
 from tprof.present import columns, figures_cold, units
 from tprof.read.run_journal import is_run
@@ -142,7 +141,7 @@ def _plan(asked: _Asked) -> None:
     if not all(map(is_run, paths)):
         st.info("A plan needs recordings of tprof: `tprof record -- python serve.py`.", icon=":material/info:")
         return
-    made = make(paths, Limits(buckets=load_settings(Path.cwd()).buckets))
+    made = make(paths, Limits(buckets=choices.buckets()))
     variants, winners = (sum(len(getattr(k, part)) for k in made.kernels) for part in ("specializations", "searches"))
     st.markdown(f"{len(made.kernels)} kernels in {variants} variants, {winners} winners of autotuners, "
                 f"{len(made.calls)} requests or buckets to run once.")  # fmt: skip

@@ -34,7 +34,8 @@ _SAME: Final = "Nothing of it differs, or one of the two recordings does not hol
 def page(recording: Recording, state: State) -> None:
     """Pick the other recording, and see what changed."""
     here, served = state.get("source"), state.served
-    labels = [choice.label for choice in sources.offered(served) if choice.label != here]
+    offered = sorted(sources.offered(served), key=lambda choice: len(choice.paths) > 1)  # one is compared with one
+    labels = [choice.label for choice in offered if choice.label != here]
     other = state.get("other")
     labels += [other] if other and other not in labels else []
     if not labels:
@@ -54,9 +55,8 @@ def page(recording: Recording, state: State) -> None:
 def _changed(recording: Recording, before: Choice, state: State) -> None:
     options = Options(ranges=state.options.ranges, devices=state.options.devices, ranks=state.options.ranks)
     result = _compared(opened(before.paths, before.label), recording, options)
-    flags = [part for name in ("range", "device", "rank") for value in state.all(name) for part in (f"--{name}", value)]
     paths = [sources.without_folder(path, state.served) for path in before.paths]
-    line = command("diff", [*paths, *state.paths], *flags)
+    line = command("diff", [*paths, *state.paths], *state.flags("range", "device", "rank"))
     warnings(replace(result, notes=tuple(note for note in result.notes if note.code in _SAID)))
     for name, keys in _NAMES.items():
         rows = result.tables[name]

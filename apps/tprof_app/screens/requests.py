@@ -67,7 +67,7 @@ def _budgets(result: Result, state: State) -> None:
         order = segments(state, "order", "Order of the bars", list(_ORDERS))
         share = segments(state, "bars", "Length of the bars", ("Time", "Share of the request")) != "Time"
     drawn = sorted(rows, key=_ORDERS[order])[:_DRAWN]
-    named = [row | {"name": f"{row['name']} {row['id'] or ''}".strip()} for row in drawn]
+    named = [row | {"name": choices.request_name(row)} for row in drawn]
     figure = figures.requests(named, normalise=share, or_load=columns.or_load(result))
     cold = sum(row["cold_tax_ns"] > 0 for row in rows)
     chart(

@@ -39,7 +39,6 @@ def findings(facts: Facts) -> list[Row]:
         and window (the same as `--window` takes it). Costs overlap; none exceeds the time from start_ns to end_ns.
     """
     found = [row for rule in RULES for row in rule(facts)]
-    found = [
-        row for row in found if row["cost_ns"] or row["basis"] == "unattributed"
-    ]  # nothing at stake, nothing to do
+    # nothing at stake, nothing to do
+    found = [row for row in found if row["cost_ns"] or row["basis"] == "unattributed"]
     return sorted(found, key=lambda row: (-row["cost_ns"], row["code"], row["start_ns"]))

@@ -6,7 +6,8 @@ import json
 from statistics import median
 from typing import TYPE_CHECKING, Final
 
-from tprof.analyze.findings.facts import MATTERS, Facts, counted, listed
+from tprof.analyze.findings.facts import MATTERS, Facts, counted
+from tprof.analyze.result import few
 from tprof.intervals import total
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _FEW: Final = 3  # look-ups below which a cold cache says nothing
 _SLOW_NS: Final = 10_000_000  # a look-up on a local disk took 0.1 to 0.3 ms on the H200's machine
+_FOLDER: Final = "TRITON_CACHE_DIR"
 _KEEP: Final = "point TRITON_CACHE_DIR at a local directory that outlives the process and is baked into the image"
 
 
@@ -44,10 +46,8 @@ def _cache(facts: Facts, code: str, title: str, why: str, fix: str) -> list[Row]
     """A finding that costs what was compiled."""
     missed = [c for c in facts.compiles if c["cache_hit"] is False]
     cost = facts.set_of((c["start_ns"], c["end_ns"]) for c in missed)
-    told = {json.loads(p["environment"] or "{}").get("TRITON_CACHE_DIR") for p in facts.trace.processes.to_pylist()} - {
-        None
-    }
-    where = f"; TRITON_CACHE_DIR is {listed(sorted(told))}" if told else ""
+    told = {json.loads(said or "{}").get(_FOLDER) for said in facts.trace.processes["environment"].to_pylist()}
+    where = f"; {_FOLDER} is {few(sorted(told - {None}))}" if told - {None} else ""
     if total(*cost) < MATTERS * facts.wall_ns:
         return []
     return [facts.finding(code, title, cost, "window", facts.wall_ns, why=why + where, fix=fix, count=len(missed))]

@@ -6,7 +6,8 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from tprof.analyze.findings.facts import MATTERS, Facts, counted, listed
+from tprof.analyze.findings.facts import MATTERS, Facts, counted
+from tprof.analyze.result import few
 from tprof.intervals import total
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _again(facts: Facts, kernel: str, name: str, again: list[Row], values: list[
             "window",
             facts.wall_ns,
             kernel=kernel,
-            why=f"{name} was {listed(map(_plain, values), 4)}: {counted(len(mine), 'more variant')}",
+            why=f"{name} was {few(map(_plain, values), 4)}: {counted(len(mine), 'more variant')}",
             fix=fix,
             count=len(mine),
         )

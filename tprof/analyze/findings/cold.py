@@ -6,7 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tprof.analyze.findings.facts import MATTERS, Facts, apart, counted, listed, overlap
+from tprof.analyze.findings.facts import MATTERS, Facts, apart, counted, overlap
+from tprof.analyze.result import few, weakest
 from tprof.events import COLD_PHASES
 from tprof.intervals import subtract, total
 
@@ -93,7 +94,7 @@ def cold_requests(facts: Facts) -> list[Row]:
             sum(r["wall_ns"] for r in counting),
             why=f"worst is {worst['name']}: {_parts(worst)}",
             fix="`tprof cold` with this window lists what was compiled, loaded and tuned, and for whom",
-            basis=_basis(cold),
+            basis=weakest(cold),
             count=len(cold),
             window=window,
         )
@@ -123,7 +124,7 @@ def _in_requests(facts: Facts, kind: _Kind) -> list[Row]:
             kernel=kernel,
             why=f"{mostly}worst in {worst['name']}: {worst['spent'] / worst['wall_ns']:.0%} of its wall time",
             fix=kind.cure,
-            basis=_basis(hit),
+            basis=weakest(hit),
             count=len(hit),
             window=_around(counting),
         )
@@ -168,10 +169,6 @@ def _around(requests: list[Row]) -> tuple[int, int]:
     return min(r["start_ns"] for r in requests), max(r["start_ns"] + r["wall_ns"] for r in requests)
 
 
-def _basis(rows: list[Row]) -> str:
-    return "recorded" if all(r["basis"] == "recorded" for r in rows) else "inferred"
-
-
 def outside_requests(facts: Facts) -> list[Row]:
     """Cold phases that took more than a hundredth of the window, without the requests that waited for them."""
     return [row for phase in COLD_PHASES for row in _outside(facts, phase)]
@@ -196,14 +193,14 @@ def _outside(facts: Facts, phase: str) -> list[Row]:
             facts.wall_ns,
             why=_done(facts, phase, mine),
             fix=fix,
-            basis=_basis(mine),
+            basis=weakest(mine),
         )
     ]
 
 
 def _done(facts: Facts, phase: str, spans: list[Row]) -> str | None:
     """What a phase was spent on, as far as that is known."""
-    kernels = listed(s["kernel"] for s in spans if s["kernel"])
+    kernels = few(s["kernel"] for s in spans if s["kernel"])
     or_load = phase == "compile" and facts.cold["compile_includes"]
     said = [f"for {kernels}"] if kernels else []
     return "; ".join(said + (["compiling and loading cannot be told apart here"] if or_load else [])) or None

@@ -11,6 +11,7 @@ import numpy as np
 
 from tprof.align.calls import call_classes
 from tprof.align.ranges import process_of
+from tprof.analyze.devices import device_label
 from tprof.analyze.recorded import recorded_spans
 from tprof.analyze.tunings import Tuning, tunings
 from tprof.events import COLD_PHASES
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tprof.analyze.attribution import Attribution
+    from tprof.analyze.busy import Set
     from tprof.analyze.result import Row
 
-Set = tuple[np.ndarray, np.ndarray]
 MATTERS: Final = 0.01  # of its whole; less is not worth a line
 _MS: Final = 1_000_000
 _US: Final = 1_000
@@ -63,6 +64,11 @@ class Facts:
     def calls(self) -> np.ndarray:
         """Class of the device API call that each host row is."""
         return call_classes(self.trace.host)
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Row of `devices` of each device that did anything, by its label in `devices`."""
+        return {device_label(self.trace, device): device for device in self.attribution.events}
 
     @cached_property
     def tunings(self) -> list[Tuning]:
@@ -186,10 +192,3 @@ def counted(number: int, noun: str) -> str:
     """`1 request`, `3 requests`."""
     plural = noun[:-1] + "ies" if noun.endswith("y") else noun + ("es" if noun.endswith(("s", "ch")) else "s")
     return f"{number:,} {noun if number == 1 else plural}"
-
-
-def listed(names: Iterable[str], most: int = 3) -> str:
-    """`a, b, c and 4 more`, each once."""
-    found = list(dict.fromkeys(names))
-    rest = f" and {len(found) - most} more" if len(found) > most else ""
-    return ", ".join(found[:most]) + rest

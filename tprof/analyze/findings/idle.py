@@ -13,9 +13,9 @@ import numpy as np
 
 from tprof.align.calls import SYNC
 from tprof.analyze.attribution import BUSY, IDLE
-from tprof.analyze.devices import device_label
 from tprof.analyze.findings.artefacts import in_doubt
-from tprof.analyze.findings.facts import Facts, Set, counted, listed
+from tprof.analyze.findings.facts import Facts, counted
+from tprof.analyze.result import few
 from tprof.analyze.timeline import phase_of
 from tprof.events import COLD_PHASES, PHASES
 from tprof.intervals import intersect, total, union
@@ -23,6 +23,7 @@ from tprof.intervals import intersect, total, union
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tprof.analyze.busy import Set
     from tprof.analyze.result import Row
 
 _MATTERS: Final = 0.1  # of the device's span, or of the time in requests
@@ -80,11 +81,10 @@ class _Idle:
 def warm_idle(facts: Facts) -> list[Row]:
     """Per device: waits in the hot path, launch-bound stretches, and the largest cause that neither explains."""
     doubt = in_doubt(facts)
-    labels = {device_label(facts.trace, device): device for device in facts.attribution.events}
     found = []
     for row in facts.devices:
         if row["device"] not in doubt:
-            idle = _idle(facts, row, labels[row["device"]])
+            idle = _idle(facts, row, facts.numbers[row["device"]])
             waits, launches = _waits(facts, idle), _launch_bound(facts, idle)
             told = [*(["sync"] if waits else []), *(_LAUNCHES if launches else [])]
             found += [*waits, *launches, *_largest(facts, idle, told)]
@@ -135,7 +135,7 @@ def _called(facts: Facts, cost: Set) -> str:
     start, end = facts.times("host")
     code, names = facts.labels("host", "name")
     near = code[rows[(end[rows] > cost[0][0]) & (start[rows] < cost[1][-1])]]
-    return listed(f"{names[c]} ({n:,})" for c, n in Counter(near.tolist()).most_common(2))
+    return few(f"{names[c]} ({n:,})" for c, n in Counter(near.tolist()).most_common(2))
 
 
 def _launch_bound(facts: Facts, idle: _Idle) -> list[Row]:

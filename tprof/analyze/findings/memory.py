@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tprof.align.calls import ALLOC
-from tprof.analyze.findings.facts import MATTERS, Facts, counted, inside, listed, overlap
+from tprof.analyze.findings.facts import MATTERS, Facts, counted, inside, overlap
+from tprof.analyze.result import few
 from tprof.intervals import total, union
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ def allocator_growth(facts: Facts) -> list[Row]:
     began, wall = (np.array([r[key] for r in facts.requests], np.int64) for key in ("start_ns", "wall_ns"))
     grew = inside(spent, began, began + wall) > MATTERS * wall
     hit = [facts.requests[i] for i in np.flatnonzero(grew)]
-    if not hit:
-        return []
     served = facts.during(hit)
+    if not total(*served):  # an empty window lies in requests, too
+        return []
     calls = Counter(code[rows[(start[rows] < served[1][-1]) & (end[rows] > served[0][0])]].tolist())
     return [
         facts.finding(
@@ -38,7 +39,7 @@ def allocator_growth(facts: Facts) -> list[Row]:
             overlap(spent, served),
             "requests' wall time",
             total(*served),
-            why=f"calls: {listed(f'{names[c]} ({n:,})' for c, n in calls.most_common(3))}",
+            why=f"calls: {few(f'{names[c]} ({n:,})' for c, n in calls.most_common(3))}",
             fix="serve the largest shape once before `tprof.ready()`; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
             count=len(hit),
         )

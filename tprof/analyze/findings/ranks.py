@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tprof.align.ranges import process_of
-from tprof.analyze.findings.facts import MATTERS, Facts, Set, counted, listed, overlap
+from tprof.analyze.devices import process_label
+from tprof.analyze.findings.facts import MATTERS, Facts, counted, overlap
+from tprof.analyze.result import few
 from tprof.events import COLD_PHASES
 from tprof.intervals import NONE, total, union
 from tprof.model import codes, ints
@@ -16,6 +18,7 @@ from tprof.model import codes, ints
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tprof.analyze.busy import Set
     from tprof.analyze.result import Row
 
 
@@ -41,7 +44,7 @@ def compiled_by_many(facts: Facts) -> list[Row]:
             cost,
             "window",
             facts.wall_ns,
-            why=f"{counted(len(again), 'compile')} repeated another's: {listed(row['kernel'] for row in again)}",
+            why=f"{counted(len(again), 'compile')} repeated another's: {few(row['kernel'] for row in again)}",
             fix="let one rank compile first, then a barrier; one local TRITON_CACHE_DIR for the ranks of a machine",
             basis="recorded" if all(row["hash"] for row in again) else "inferred",
             count=len(again),
@@ -122,8 +125,7 @@ def _name(facts: Facts, process: int) -> str:
     thread = int(np.flatnonzero(process_of(facts.trace) == process)[0])
     row = facts.trace.threads.slice(thread, 1).to_pylist()[0]
     ranks = {(p["host"], p["pid"]): p["rank"] for p in facts.trace.processes.to_pylist()}
-    rank = ranks.get((row["host"], row["pid"]))
-    return f"process {row['pid']}" if rank is None else f"rank {rank}"
+    return process_label(row["pid"], ranks.get((row["host"], row["pid"])))
 
 
 RULES: Final[tuple[Callable[[Facts], list[Row]], ...]] = (compiled_by_many, skew)

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tprof.align.calls import GRAPH, LAUNCH
+from tprof.align.calls import GRAPH, LAUNCH, is_kind
 from tprof.align.ranges import by_thread
 from tprof.analyze.attribution import IDLE
-from tprof.analyze.devices import device_label
-from tprof.analyze.findings.facts import MATTERS, Facts, Set, counted
+from tprof.analyze.findings.facts import MATTERS, Facts, counted
 from tprof.events import COLD_PHASES
 from tprof.intervals import NONE, at, total, union
 from tprof.model import ints
@@ -18,6 +17,7 @@ from tprof.model import ints
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tprof.analyze.busy import Set
     from tprof.analyze.result import Row
 
 _RECORD_ALL: Final = "record from before the first launch, flush before the end, and let only one tool record the GPU"
@@ -100,8 +100,7 @@ def _lost(facts: Facts, kind: int, code: str, noun: str, fix: str) -> list[Row]:
     rows, lost, calls = missing(facts, kind)
     if lost <= MATTERS * calls or not facts.devices:
         return []
-    labels = {device_label(facts.trace, device): device for device in facts.attribution.events}
-    costs = [(_in_gaps(facts, labels[row["device"]], rows), row) for row in facts.devices]
+    costs = [(_in_gaps(facts, facts.numbers[row["device"]], rows), row) for row in facts.devices]
     cost, row = max(costs, key=lambda item: total(*item[0]))
     return [
         facts.finding(
@@ -120,13 +119,11 @@ def _lost(facts: Facts, kind: int, code: str, noun: str, fix: str) -> list[Row]:
 
 def opaque(facts: Facts) -> list[tuple[Row, Set, int]]:
     """Devices with executions of whole graphs: the row of `summary`, their instants, their number."""
-    kind, kinds = facts.labels("device", "kind")
-    whole = kind == (kinds.index("graph") if "graph" in kinds else len(kinds))
-    labels = {device_label(facts.trace, device): device for device in facts.attribution.events}
+    whole = is_kind(facts.trace.device, "graph")
     start, end = facts.times("device")
     found = []
     for row in facts.devices:
-        rows = facts.attribution.events[labels[row["device"]]].row
+        rows = facts.attribution.events[facts.numbers[row["device"]]].row
         rows = rows[whole[rows] & (end[rows] > facts.window[0]) & (start[rows] < facts.window[1])]
         cost = facts.set_of(zip(start[rows].tolist(), end[rows].tolist(), strict=True))
         if len(rows) and total(*cost) > MATTERS * row["busy_ns"]:

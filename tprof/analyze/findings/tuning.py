@@ -6,7 +6,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from tprof.align.ranges import process_of
-from tprof.analyze.findings.facts import MATTERS, Facts, counted, listed
+from tprof.analyze.findings.facts import MATTERS, Facts, counted
+from tprof.analyze.result import few
 from tprof.analyze.tunings import growing
 from tprof.intervals import total
 
@@ -44,7 +45,7 @@ def repeated(facts: Facts) -> list[Row]:
     return [
         facts.finding(
             "tuning-repeated",
-            f"{listed(t.kernel for t in mine)} was tuned again although the result could be on disk",
+            f"{few(t.kernel for t in mine)} was tuned again although the result could be on disk",
             cost,
             "window",
             facts.wall_ns,
@@ -98,7 +99,7 @@ def _unbounded(facts: Facts, mine: list[Tuning]) -> list[Row]:
             "window",
             facts.wall_ns,
             kernel=kernel,
-            why=f"{name} was {listed(values, 5)}: {counted(len(first), 'search')} with the rest of the key the same",
+            why=f"{name} was {few(values, 5)}: {counted(len(first), 'search')} with the rest of the key the same",
             fix=f"key=[{', '.join(others)}], or round {name} up to a few buckets before it becomes part of the key",
             basis="inferred",
             count=len(first),
