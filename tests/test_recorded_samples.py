@@ -12,7 +12,7 @@ from collections import Counter
 import pytest
 
 import tprof
-from tprof.intervals import NONE, covered
+from tprof.intervals import NONE
 from tprof.model import codes, ints
 
 SERVED = ("cold-torch", "warm-torch", "cold-nsight", "warm-nsight", "two-processes")
@@ -33,11 +33,11 @@ def load(sample_traces):
     return get
 
 
-def keyed(trace):
-    """Per device event: its name, its launch row, and the shape key of that launch (None for none)."""
+def keyed(trace, by="launch"):
+    """Per device event: its name, its launch row (or the captured one), and the shape key of that (None for none)."""
     key, keys = codes(trace.host, "shape_key")
     name, names = codes(trace.device, "name")
-    launch = ints(trace.device, "launch")
+    launch = ints(trace.device, by)
     found = [keys[key[row]] if row != NONE and key[row] != NONE else None for row in launch.tolist()]
     return [names[n] for n in name.tolist()], launch, found
 
@@ -96,6 +96,34 @@ def test_replays_belong_to_their_graph_launch_and_captures_to_start_up(profiler,
     spans = trace.frame("spans")
     assert (spans[spans.phase == "graph_capture"].end_ns <= requests[0]["start_ns"]).all()
     assert [row["cold_tax_ns"] for row in requests] == [0] * 8
+
+
+def test_nsight_says_of_every_replay_what_was_captured_and_so_its_shape(load):
+    trace = load("graphs-nsight")
+    names, _, keys = keyed(trace, "capture")
+    device, host = trace.frame("device"), trace.frame("host")
+    replays = device.graph_node.notna().to_numpy()
+    assert (replays == device.capture.notna().to_numpy()).all()
+    assert replays.sum() == 3 * 8
+    assert set(host.name.iloc[device.capture.dropna()]) == {"cuLaunchKernelEx"}
+    ran = Counter((n, re.search(r"M=\d+", k)[0]) for n, k in zip(names, keys, strict=True) if k)
+    batches = {
+        "M=1": 3,
+        "M=4": 1,
+        "M=8": 3,
+        "M=2": 1,
+    }  # requests of 1, 3, 8, 2, 1, 5, 8, 1, by the graph that holds them
+    assert ran == {(kernel, m): n for kernel in ("norm_rows", "softmax_rows") for m, n in batches.items()}
+    shapes = {row["name"]: row["shapes"] for row in trace.kernels().to_dict()["kernels"]}
+    assert shapes["norm_rows"] == shapes["softmax_rows"] == 4
+    assert trace.notes == ()
+
+
+def test_torch_profiler_does_not_say_it_which_is_told(load):
+    trace = load("graphs-torch")
+    assert trace.device["capture"].null_count == trace.device.num_rows
+    (note,) = [note for note in trace.notes if note.code == "no-capture"]
+    assert note.count == 3 * 8
 
 
 @pytest.mark.parametrize("name", ["cold-nsight", "graphs-nsight"])
@@ -173,11 +201,3 @@ def test_the_cold_rank_is_named(load):
 def test_both_processes_compiled_the_same_kernel(load):
     codes_found = {f["code"] for f in load("two-processes").summary().to_dict()["findings"]}
     assert {"compiled-by-many", "tuning-repeated"} <= codes_found
-
-
-def test_busy_never_exceeds_the_sum(load):
-    for name in RUNS:
-        device = load(name).frame("device")
-        for _, rows in device.groupby("device"):
-            start, end = rows.start_ns.to_numpy(), rows.end_ns.to_numpy()
-            assert covered(start, end) <= (end - start).sum()

@@ -6,12 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.generate import Example, examples, windows
-from support.small import call, early, in_one_graph, kernel, span, trace, waiting
+from support.small import call, early, in_one_graph, joined, kernel, span, trace, waiting
 
 from tprof.align import AlignOptions, align
 from tprof.analyze import Attribution, Options, summarize
@@ -396,7 +395,3 @@ def with_unrelated(found: Trace) -> Trace:
         compiles=joined(found.compiles, table("compiles", {**rows, "cache_hit": [True]}, 1)),
         candidates=joined(found.candidates, table("candidates", rows, 1)),
     )
-
-
-def joined(first: pa.Table, second: pa.Table) -> pa.Table:
-    return pa.concat_tables([first, second]).unify_dictionaries().combine_chunks()

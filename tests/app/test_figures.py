@@ -50,6 +50,7 @@ def _budget(**given: Any) -> dict[str, Any]:
         "cold_exposed_ns": 50,
         "basis": "recorded",
         "phases": {"compile": 40, "sync": 50, "host": 10},
+        "basis_by_phase": {"compile": "recorded", "sync": "recorded", "host": "recorded"},
         "sync_by_device": {"work": 30, "tuning": 20, "idle_or_other": 0},
     }
     return {**row, **given}
@@ -125,6 +126,14 @@ def test_unattributed_is_crossed() -> None:
 def test_or_load_renames_compile() -> None:
     names = [bar.name for bar in _bars(figures.requests([_budget()], or_load=True))]
     assert names[0] == "compile or load"
+
+
+def test_only_phases_that_were_inferred_are_hatched() -> None:
+    phases = {"phases": {"compile": 40, "module_load": 20, "host": 40}}
+    known = {"basis_by_phase": {"compile": "recorded", "module_load": "inferred", "host": "inferred"}}
+    bars = _bars(figures.requests([_budget(basis="inferred", **phases, **known)]))
+    found = {bar.name: bar.marker.pattern.shape for bar in bars}
+    assert (found["compile"], found["module load"]) == ("", "/")
 
 
 def test_nothing_at_all() -> None:

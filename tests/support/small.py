@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from tprof.model import Trace, table
 
 if TYPE_CHECKING:
@@ -61,3 +63,8 @@ def in_one_graph() -> Trace:
     """The later kernel of one graph launch waits for 8 ms."""
     launch = call(0, 10, "cudaGraphLaunch", correlation=1)
     return trace([launch], [kernel(20, MS, correlation=1), kernel(9 * MS, 10 * MS, correlation=1)])
+
+
+def joined(first: pa.Table, second: pa.Table) -> pa.Table:
+    """The rows of one and then of the other."""
+    return pa.concat_tables([first, second]).unify_dictionaries().combine_chunks()

@@ -1,7 +1,8 @@
 """Times of single calls on a GPU, and what the GPU can do at best, measured in the same run.
 
-Medians of CUDA-event times with the L2 cache flushed before each call, and their 10th and 90th percentile. A ceiling is
-a plain kernel that moves as many bytes in the same ratio of reads to writes, and cuBLAS on bfloat16 matrices.
+Medians of CUDA-event times with the L2 cache flushed before each call, and their 10th and 90th percentile. The flush
+takes the device longer than the call takes the host: events would else time the host. A ceiling is a plain kernel that
+moves as many bytes in the same ratio of reads to writes, and cuBLAS on bfloat16 matrices.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
     from tprof.kernelspec import Cost, KernelSpec
 
-FLUSH: Final = 512 << 20  # bytes: ten times an L2 cache, and long enough to hide the host's time for a call
+FLUSH: Final = 512 << 20  # bytes: ten times an L2 cache
+FLUSH_US: Final = 100  # less than the fastest device takes for it
 SECONDS: Final = 0.1  # of calls per measurement
 PEAK: Final = 8192  # rows and columns of the matrices that measure the compute ceiling
 
@@ -37,28 +39,34 @@ def measure(call: Callable[[], Any], seconds: float = SECONDS) -> dict[str, floa
     """Median and percentiles of the device's time for a call, and the host's median time to issue one; in us."""
     for _ in range(3):
         call()
-    flush = torch.empty(FLUSH, dtype=torch.int8, device="cuda")
-    once = _events(call, flush, 3)[1]
-    times = sorted(_events(call, flush, max(20, min(500, int(seconds * 1e6 / (once + 300))))))
-    host = []
+    host = _host(call)
+    flush, times_over = torch.empty(FLUSH, dtype=torch.int8, device="cuda"), 1 + int(host / FLUSH_US)
+    once = _events(call, flush, times_over, 3)[1]
+    calls = max(20, min(500, int(seconds * 1e6 / (once + 300 * times_over))))
+    times = sorted(_events(call, flush, times_over, calls))
+    ranks = {"p10_us": 0.1, "median_us": 0.5, "p90_us": 0.9}
+    found = {name: times[int(rank * (len(times) - 1))] for name, rank in ranks.items()}
+    return found | {"host_us": host, "calls": len(times)}
+
+
+def _host(call: Callable[[], Any]) -> float:
+    """Median time in us that the host takes to issue a call."""
+    times = []
     for _ in range(20):
         torch.cuda.synchronize()
         start = time.perf_counter_ns()
         call()
-        host.append((time.perf_counter_ns() - start) / 1e3)
-    ranks = {"p10_us": 0.1, "median_us": 0.5, "p90_us": 0.9}
-    return {name: times[int(rank * (len(times) - 1))] for name, rank in ranks.items()} | {
-        "host_us": sorted(host)[10],
-        "calls": len(times),
-    }
+        times.append((time.perf_counter_ns() - start) / 1e3)
+    return sorted(times)[10]
 
 
-def _events(call: Callable[[], Any], flush: torch.Tensor, count: int) -> list[float]:
-    """Times of single calls in us, each after a flush of the L2 cache."""
+def _events(call: Callable[[], Any], flush: torch.Tensor, times_over: int, count: int) -> list[float]:
+    """Times of single calls in us, each after flushes of the L2 cache."""
     event: Callable[..., Any] = torch.cuda.Event
     pairs = [(event(enable_timing=True), event(enable_timing=True)) for _ in range(count)]
     for start, end in pairs:
-        flush.zero_()
+        for _ in range(times_over):
+            flush.zero_()
         start.record()
         call()
         end.record()
