@@ -43,22 +43,29 @@ def main() -> None:
     parser.add_argument("--within", default="", help="the profiler that this process was started under")
     parser.add_argument("-o", "--output", type=Path)
     args = parser.parse_args()
-    profilers = [args.within] if args.within else ["", "torch.profiler"]
+    rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as scratch:
-        rows = [
-            measured(name, call, each, profiler, Path(scratch), args.blocks)
-            for name, call, each in calls(args.launches)
-            for profiler in profilers
-        ]
-        if not args.within:
-            rows.append(first_request(Path(scratch)))
-    for row in rows:
-        print(
-            f"{row['call']:22} {row['beside'] or 'alone':15} off {row['off_ns'][1] / 1e3:9.2f} us  "
-            f"on {row['on_ns'][1] / 1e3:9.2f} us  adds {row['added_ns'] / 1e3:+7.2f} us = {row['added_share']:+.1%}"
-        )
-    if args.output:
-        args.output.write_text(json.dumps(rows, indent=1))
+        for found in measurements(args, Path(scratch)):
+            rows.append(found)
+            print(
+                f"{found['call']:22} {found['beside'] or 'alone':15} off {found['off_ns'][1] / 1e3:9.2f} us  "
+                f"on {found['on_ns'][1] / 1e3:9.2f} us  adds {found['added_ns'] / 1e3:+7.2f} us = "
+                f"{found['added_share']:+.1%}",
+                flush=True,
+            )
+            if args.output:
+                args.output.write_text(json.dumps(rows, indent=1))
+
+
+def measurements(args: argparse.Namespace, scratch: Path) -> Iterator[dict[str, Any]]:
+    """One row after the other: alone, a first request, then beside torch.profiler, whose own writing takes longest."""
+    made = list(calls(args.launches))
+    for name, call, each in made:
+        yield measured(name, call, each, args.within, scratch, args.blocks)
+    if not args.within:
+        yield first_request(scratch)
+        for name, call, each in made:
+            yield measured(name, call, each, "torch.profiler", scratch, args.blocks)
 
 
 def calls(launches: int) -> Iterator[tuple[str, Callable[[], Any], int]]:

@@ -4,8 +4,8 @@
 
 Needs an NVIDIA GPU, and about 100 s. Every process is recorded, and every figure is read from the recordings:
 FOLDER/{nothing,disk,autotune-cache,plan,plan-and-disk}. The plan is made from the first of them. Exit code 1 where the
-goal of the plan is missed: nothing compiled or tuned after "ready", and every first request within
-max(1.5 x its warm median, median + 3 ms).
+goal of the plan is missed: nothing compiled or tuned after "ready", every first request within
+max(1.5 x its warm median, median + 3 ms), and a warm-up of at most a third of what the requests were cold without it.
 """
 
 from __future__ import annotations
@@ -90,6 +90,7 @@ def figures(run: Path) -> dict:
         walls.setdefault(row["name"], []).append(row["wall_ns"])
     ordered = sorted(wall for some in walls.values() for wall in some)
     warming = trace.host.to_pandas().query("name == 'tprof.warmup'")
+    startup = {row["part"]: row["total_ns"] for row in trace.cold().payload["startup"]}
     return {
         "lengths": {
             name: {"first_ns": some[0], "warm_median_ns": statistics.median(some[1:] or some)}
@@ -99,6 +100,8 @@ def figures(run: Path) -> dict:
         "cold_tax_ns": sum(row["cold_tax_ns"] for row in rows),
         "cold_after_ready": cold_after_ready(run),
         "warmup_ns": int((warming["end_ns"] - warming["start_ns"]).sum()),
+        "interpreter_ns": startup["unattributed"],  # until the recording begins: the imports
+        "weights_ns": startup["weights"],  # with the CUDA context
     }
 
 
@@ -110,12 +113,13 @@ def cold_after_ready(run: Path) -> int | None:
     return next((gate["value"] for gate in gates), None)
 
 
-def is_met(found: dict) -> bool:
-    """The goal of a prepared process."""
-    return found["cold_after_ready"] == 0 and all(
+def is_met(found: dict, removed_ns: int) -> bool:
+    """The goal of a prepared process; `removed_ns` is what the requests of an unprepared one were cold."""
+    near = all(
         one["first_ns"] <= max(1.5 * one["warm_median_ns"], one["warm_median_ns"] + 3 * MS)
         for one in found["lengths"].values()
     )
+    return found["cold_after_ready"] == 0 and near and found["warmup_ns"] <= removed_ns / 3
 
 
 def show(found: dict[str, dict]) -> None:
@@ -133,6 +137,8 @@ def show(found: dict[str, dict]) -> None:
     removed, paid = found["nothing"]["cold_tax_ns"], found["plan"]["warmup_ns"]
     print(f"* first uses, candidates and graph compiles after ready. P99 of {REQUESTS} requests.")
     print(f"Warm-up {paid / 1e9:.2f} s = {paid / removed:.2f} of the {removed / 1e9:.2f} s that requests were cold.")
+    before = {name: found["plan"][f"{name}_ns"] / 1e9 for name in ("interpreter", "weights")}
+    print(f"Before it: imports {before['interpreter']:.2f} s, CUDA context and weights {before['weights']:.2f} s.")
 
 
 def main() -> int:
@@ -154,7 +160,7 @@ def main() -> int:
     start(home, "autotune-cache", "caches", TRITON_CACHE_AUTOTUNING="1")
     start(home, "plan", "caches-of-plan", plan)
     found = {name: figures(home / name) for name in LABELS}
-    met = is_met(found["plan"])
+    met = is_met(found["plan"], found["nothing"]["cold_tax_ns"])
     show(found)
     print(f"goal {'met' if met else 'MISSED'}")
     if args.json:

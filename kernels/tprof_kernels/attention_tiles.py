@@ -100,5 +100,6 @@ def row_stretches(key, n_q, n_kv, left, right, LEFT: tl.constexpr, RIGHT: tl.con
 @triton.jit
 def load_lse(lse, rows, n_q):
     """Log-sum-exp of rows, to the base 2; +inf, so that exp2(score - lse) is 0, where a row sees nothing or is none."""
-    value = tl.load(lse + rows, rows < n_q, other=INF)
-    return tl.where(value == -INF, INF, value) * LOG2E
+    # no global constants in what several kernels call: Triton 3.5 to 3.7 puts them into a key by the order of uses
+    value = tl.load(lse + rows, rows < n_q, other=float("inf"))
+    return tl.where(value == float("-inf"), float("inf"), value) * 1.4426950408889634  # LOG2E
