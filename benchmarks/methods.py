@@ -98,13 +98,23 @@ def hta() -> Run:
     return run
 
 
+def machine_code() -> None:
+    """Load all machine code, and compile what never was."""
+    from tprof import model  # noqa: PLC0415  as above
+    from tprof.machine import can_compile, stacks  # noqa: PLC0415  as above
+    from tprof.read import sqlite_pages, torch_scan_columns  # noqa: PLC0415  as above
+
+    if can_compile():
+        for module in (stacks, model, sqlite_pages, torch_scan_columns):
+            for native in [n for n in vars(module).values() if hasattr(n, "choose") and hasattr(n, "load_from")]:
+                native.choose(1 << 40)
+
+
 def summary(**options: Any) -> Run:
     """Read, align and summarize."""
     import tprof  # noqa: PLC0415  as above
-    from tprof.read.torch_scan_columns import choose  # noqa: PLC0415  as above
 
-    if os.environ.get("TPROF_SCANNER") != "off":
-        choose(1 << 40)  # loads the scanner, and compiles it if it never was
+    machine_code()
     with tempfile.NamedTemporaryFile("w", suffix=".json") as empty:  # what is imported late
         empty.write('{"traceEvents": []}')
         empty.flush()
@@ -162,6 +172,8 @@ def joined() -> Run:
     from tprof.align.links import find_launches  # noqa: PLC0415  as above
     from tprof.align.ranges import add_parents  # noqa: PLC0415  as above
     from tprof.read import nsight, read_source  # noqa: F401, PLC0415  as above
+
+    machine_code()
 
     def run(path: str) -> int:
         trace = read_source(path)[0]

@@ -57,3 +57,17 @@ def traces() -> Path:
 def sample_traces() -> Path:
     """The small real recordings of the repository."""
     return ROOT / "sample_traces"
+
+
+@pytest.fixture(scope="session")
+def kept_code(pytestconfig, tmp_path_factory) -> Path:
+    """Cache folder for compiled code: it outlives a test run, as it does for a user, where pytest keeps a cache."""
+    cache = getattr(pytestconfig, "cache", None)
+    return cache.mkdir("tprof") if cache else tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def code_folder(kept_code, monkeypatch) -> None:
+    """Compiled code comes from `kept_code`, and the scanner is chosen as for a user who set nothing."""
+    monkeypatch.setenv("TPROF_CACHE_DIR", str(kept_code))
+    monkeypatch.delenv("TPROF_SCANNER", raising=False)

@@ -108,7 +108,8 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
         Column("registers", "int32", "registers per thread"),
         Column("shared_bytes", "int32", "shared memory per block"),
         Column("bytes", "int64", "bytes moved or set by a memory operation"),
-        Column("graph_node", "int64", "CUDA-graph node id"),
+        Column("graph_node", "int64", "CUDA-graph node id; of an execution recorded as a whole, the graph's id"),
+        Column("capture", "int64", "row of `host`: the call that a CUDA graph captured, and that this replays"),
         Column("purpose", "label", "one of PURPOSES: why it ran"),
         Column("purpose_basis", "label", "recorded or inferred"),
         Column("path", "label", "one of PATHS: who wrote it"),
@@ -184,6 +185,13 @@ TABLES: Final[dict[str, tuple[Column, ...]]] = {
         Column("span", "int64", "row of `host`: the innermost recorded span that it happened in"),
         Column("outcome", "string", "the first guard that failed; hit, miss or bypass; the implementation chosen"),
         Column("attrs", "string", "what else was said, as JSON"),
+    ),
+    # Nodes of CUDA graphs (and graphs recorded as a whole), where recorded: instantiating a graph copies its nodes.
+    "graph_nodes": (
+        _required("start_ns", "int64", "when it was made, ns"),
+        _required("thread", "int32", "row of `threads`"),
+        _required("node", "int64", "CUDA-graph node id, or the graph's; unique in a process"),
+        Column("original", "int64", "node that it is a copy of"),
     ),
     # What a process did before it could be recorded, and when its start-up was over.
     "startup": (

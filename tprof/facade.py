@@ -7,7 +7,7 @@ from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tprof import model
+from tprof import events, model
 from tprof.align import AlignOptions, align, combine, join
 from tprof.align.calls import is_kind
 from tprof.analyze import (
@@ -23,8 +23,10 @@ from tprof.analyze import (
     shapes,
     summarize,
 )
+from tprof.analyze.result import source_rows
 from tprof.errors import SourceError
 from tprof.events import Note
+from tprof.present.html import fragment
 from tprof.read import cache as kept
 from tprof.read import expand, read_source, spill
 
@@ -35,8 +37,25 @@ if TYPE_CHECKING:
     from tprof.analyze.autotune import Costs
 
 
+class Answer(Result):
+    """A result that a notebook shows as the report does."""
+
+    def _repr_html_(self) -> str:
+        return fragment(self)
+
+
+def _shown(result: Result) -> Answer:
+    return Answer(**vars(result))
+
+
 class Trace(model.Trace):
     """A trace that answers. Every method takes `Options`; results have `.frame`, `.to_dict()` and a notebook view."""
+
+    def _repr_html_(self) -> str:
+        """What was read, in a notebook: each source, the rows of each table, and the warnings."""
+        rows = [{"table": name, "rows": getattr(self, name).num_rows} for name in events.TABLES]
+        tables = {"tables": [row for row in rows if row["rows"]]}
+        return fragment(Result("trace", tables, {}, self.notes, source_rows(self)))
 
     @cached_property
     def attribution(self) -> Attribution:
@@ -48,21 +67,21 @@ class Trace(model.Trace):
         host = self.host.filter(is_kind(self.host, "range", "startend"))
         return [name for name, _ in Counter(host["name"].to_pylist()).most_common()]
 
-    def summary(self, options: Options | None = None) -> Result:
+    def summary(self, options: Options | None = None) -> Answer:
         """Window, devices, cold start, requests, findings."""
-        return summarize(self.attribution, options or Options())
+        return _shown(summarize(self.attribution, options or Options()))
 
-    def idle(self, options: Options | None = None) -> Result:
+    def idle(self, options: Options | None = None) -> Answer:
         """Why each device was idle."""
-        return idle(self.attribution, options or Options())
+        return _shown(idle(self.attribution, options or Options()))
 
-    def cold(self, options: Options | None = None) -> Result:
+    def cold(self, options: Options | None = None) -> Answer:
         """What was compiled, looked up, built, loaded and tuned."""
-        return cold(self.attribution, options or Options())
+        return _shown(cold(self.attribution, options or Options()))
 
     def autotune(
         self, options: Options | None = None, costs: Costs | None = None, ceiling_bytes_per_s: float | None = None
-    ) -> Result:
+    ) -> Answer:
         """Why each winner of an autotuner won, and what the searches cost and saved.
 
         Args:
@@ -70,33 +89,33 @@ class Trace(model.Trace):
             costs: kernel -> what a call must move and compute, from the values of its autotune key (`KernelSpec.cost`).
             ceiling_bytes_per_s: what the device's memory was measured to give.
         """
-        return autotune(self.attribution, options or Options(), costs, ceiling_bytes_per_s)
+        return _shown(autotune(self.attribution, options or Options(), costs, ceiling_bytes_per_s))
 
-    def kernels(self, options: Options | None = None) -> Result:
+    def kernels(self, options: Options | None = None) -> Answer:
         """What ran on the devices, by name and purpose."""
-        return kernels(self.attribution, options or Options())
+        return _shown(kernels(self.attribution, options or Options()))
 
-    def shapes(self, options: Options | None = None) -> Result:
+    def shapes(self, options: Options | None = None) -> Answer:
         """The life of every compiled kernel in each of its shapes, and which are worth preparing."""
-        return shapes(self.attribution, options or Options())
+        return _shown(shapes(self.attribution, options or Options()))
 
-    def requests(self, options: Options | None = None, reference: Mapping[str, int] | None = None) -> Result:
+    def requests(self, options: Options | None = None, reference: Mapping[str, int] | None = None) -> Answer:
         """Budget of every request, their latency, and what caused the cold ones.
 
         Args:
             options: what part of the trace.
             reference: steady latency to compare with, by request name (`all` for all), ns.
         """
-        return requests(self.attribution, options or Options(), reference)
+        return _shown(requests(self.attribution, options or Options(), reference))
 
-    def advise(self, options: Options | None = None, job_ns: int | None = None) -> Result:
+    def advise(self, options: Options | None = None, job_ns: int | None = None) -> Answer:
         """Which operators are worth a Triton kernel, and which are not.
 
         Args:
             options: what part of the trace.
             job_ns: length of the whole job of which this is a recording, ns.
         """
-        return advise(self.attribution, options or Options(), job_ns)
+        return _shown(advise(self.attribution, options or Options(), job_ns))
 
 
 def load(

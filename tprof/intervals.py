@@ -7,21 +7,34 @@ overlap itself. Everything is one sort and then linear; laws are held by propert
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
+
+from tprof.machine import stacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Ints = np.ndarray
 NONE = -1
+_EXACT: Final = 1 << 53  # below, a float64 holds every integer; in ns, 104 days
 
 
 def edges(*instants: Ints) -> Ints:
     """All the instants, sorted, each once (by a sort: numpy's hashing `unique` takes three times as long here)."""
     t = np.sort(np.concatenate(instants))
     return t[np.concatenate([[True], t[1:] > t[:-1]])] if len(t) else t
+
+
+def summed(key: Ints, ns: Ints, size: int = 0) -> Ints:
+    """Sum of the integers of each key, shape (at least `size`,): by floats as long as they hold it exactly."""
+    found = np.bincount(key, ns, size)
+    if (found < _EXACT).all():
+        return found.astype(np.int64)
+    exact = np.zeros(len(found), np.int64)
+    np.add.at(exact, key, ns)
+    return exact
 
 
 def union(start: Ints, end: Ints) -> tuple[Ints, Ints]:
@@ -198,6 +211,8 @@ def innermost(start: Ints, end: Ints, rows: Ints | None = None, value: Ints | No
     Returns:
         Steps of rows or values, -1 where none is open; neighbours alike are one stretch.
     """
+    if stacked := stacks.innermost(start, end, rows, value):
+        return Steps(*stacked)
     bounds: list[Ints] = []
     values: list[Ints] = []
     low = last = NONE
@@ -237,12 +252,14 @@ def parents(start: Ints, end: Ints) -> Ints:
 
     An event that outlives the one it began in is not its child; an empty event has no parent.
     """
+    if (stacked := stacks.parents(start, end)) is not None:
+        return stacked
     out = np.full(len(start), NONE)
     for block, carried, _ in _blocks(start, end):
         s, e = start[block], end[block]
         above = _nested_sweep(s, e)[2]
         if (e > e[above])[above != NONE].any():
-            above = _stacked_parents(s, e)
+            above = _knotted_parents(s, e)
         out[block[carried:]] = _or_none(block)[above[carried:]]
     return out
 
@@ -346,7 +363,7 @@ def _untangled(start: Ints, end: Ints) -> Ints:
     return np.array(cut, np.int64)
 
 
-def _stacked_parents(start: Ints, end: Ints) -> Ints:
+def _knotted_parents(start: Ints, end: Ints) -> Ints:
     """Who is around each of events, outer ones first, that overlap without nesting."""
     stack: list[int] = []
     out, ends = [], end.tolist()

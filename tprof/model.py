@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from tprof.events import TABLES, Column, Note
+from tprof.machine import Native
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import pandas as pd
 
@@ -31,7 +32,15 @@ _TYPES = {
 }
 _DENSE = 8  # values per row up to which a table of all of them is no larger than what sorting needs
 _WORTH_HASHING = 1 << 18  # rows from which on sorting costs more than importing pandas, at some columns in a row
+_FEW = 1 << 14  # places of a table that stays in a processor's cache
+_NUMBER = Native("tprof.machine.sweep", "number_pairs", ("int64[::1]",) * 4, 1 << 18, 1 << 24)
 NULL = -1  # what `ints` and `codes` show for a null
+TIME_LIMIT = 1 << 62  # ns; times beyond are none: the difference of two others always fits an int64
+
+
+def within(times: np.ndarray) -> np.ndarray:
+    """Which times (ns) can be ones: of two of them the difference fits an int64."""
+    return (times > -TIME_LIMIT) & (times < TIME_LIMIT)
 
 
 def schema(name: str) -> pa.Schema:
@@ -171,6 +180,16 @@ def nullable(values: np.ndarray, null: int = NULL) -> pa.Array:
     return numbers(np.asarray(values), np.asarray(values) == null)
 
 
+def put(data: pa.Table, **columns: np.ndarray | pa.Array | pa.ChunkedArray) -> pa.Table:
+    """A table with other values in some of its columns; in integers, NULL marks what is not known."""
+    for name, values in columns.items():
+        field = data.schema.field(name)
+        array = nullable(values) if isinstance(values, np.ndarray) else values
+        array = array if array.type == field.type else array.cast(field.type)
+        data = data.set_column(data.schema.get_field_index(name), field, array)
+    return data
+
+
 def triples(values: np.ndarray, missing: np.ndarray | None = None) -> pa.FixedSizeListArray:
     """Grid or block sizes, shape (rows, 3); rows where `missing` holds are null."""
     flat = numbers(np.ascontiguousarray(values, np.int32).reshape(-1))
@@ -193,9 +212,19 @@ def codes(data: pa.Table, name: str) -> tuple[np.ndarray, list[str]]:
 
 def refine(key: np.ndarray, part: np.ndarray) -> np.ndarray:
     """Codes 0, 1, … that tell apart what either column of integers tells apart, in order of first occurrence."""
+    if call := _NUMBER.choose(len(key)):
+        return _hashed(call, key, part)
     inner, key = _numbered(part), key.astype(np.int64, copy=False)
     count = int(inner.max(initial=0)) + 1
     return _numbered(key * count + inner if count > 1 else key)
+
+
+def _hashed(call: Callable[..., int], key: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """`refine` by machine code: a small table first, since most columns have few values."""
+    columns, out = [np.ascontiguousarray(c, np.int64) for c in (key, part)], np.empty(len(key), np.int64)
+    if call(*columns, np.full(_FEW, NULL), out) < 0:
+        call(*columns, np.full(2 << len(key).bit_length(), NULL), out)
+    return out
 
 
 def first_rows(code: np.ndarray) -> np.ndarray:
@@ -214,8 +243,8 @@ def distinct(values: np.ndarray) -> np.ndarray:
 
 
 def _numbered(values: np.ndarray) -> np.ndarray:
-    low, high = int(values.min(initial=0)), int(values.max(initial=0))
-    if (values == high).all():
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if low == high:
         return np.zeros(len(values), np.int64)
     if high - low < _DENSE * len(values):  # a table of all values between: three passes, no sort
         first = np.full(high - low + 1, len(values))
@@ -254,7 +283,7 @@ class Trace:
     Attributes:
         host, device, processes, threads, devices, sources: tables of `events.TABLES`, as read.
         spans, candidates, compiles: the same, as recorded and as `align` finds them.
-        specializations, graph_events, startup, shape_keys: the same, where recorded.
+        specializations, graph_events, graph_nodes, startup, shape_keys: the same, where recorded.
         epoch_ns: UTC time of the clock's zero in ns, or None where no source says.
         epoch_error_ns: bound of that time's error in ns, or None where it is not known.
         notes: warnings.
@@ -272,6 +301,7 @@ class Trace:
     compiles: pa.Table = field(default_factory=lambda: table("compiles"))
     specializations: pa.Table = field(default_factory=lambda: table("specializations"))
     graph_events: pa.Table = field(default_factory=lambda: table("graph_events"))
+    graph_nodes: pa.Table = field(default_factory=lambda: table("graph_nodes"))
     startup: pa.Table = field(default_factory=lambda: table("startup"))
     shape_keys: pa.Table = field(default_factory=lambda: table("shape_keys"))
     epoch_ns: int | None = None

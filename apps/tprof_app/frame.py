@@ -10,7 +10,7 @@ import streamlit as st
 
 from tprof.errors import TprofError, UsageError
 from tprof.present.colours import of_part
-from tprof_app import picker, state
+from tprof_app import batches, picker, state
 from tprof_app.recording import opened
 from tprof_app.sources import chosen, without_folder
 from tprof_app.state import State
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # Title, module of `tprof_app.screens` (its function `page(recording, state)` draws the page), icon.
 PAGES: Final = (
+    ("Batch", "batch", "stacks"),
     ("Overview", "overview", "speed"),
     ("Cold start", "cold", "ac_unit"),
     ("Timeline", "timeline", "view_timeline"),
@@ -35,6 +36,7 @@ PAGES: Final = (
     ("Compare", "compare", "compare_arrows"),
     ("Data", "data", "database"),
 )
+_OF_BATCH: Final = ("Batch", "Compare")
 _STYLE: Final = """<style>
 [data-testid=stMetricValue], [data-testid=stMarkdownContainer] {font-variant-numeric: tabular-nums}
 [data-testid=stMainBlockContainer] {padding-top: 3rem}
@@ -50,11 +52,28 @@ def show(served: Served, first: str = "Overview") -> None:
     """
     st.set_page_config(page_title="tprof", page_icon=_icon(), layout="wide")
     st.html(_STYLE)
+    state.begin()
+    batch = _is_batch(picker.named(served), served)
     pages: dict[str, StreamlitPage] = {}
     for title, module, icon in PAGES:
         draw = partial(_page, title, module, served, pages)
-        pages[title] = st.Page(draw, title=title, icon=f":material/{icon}:", url_path=module, default=title == first)
+        pages[title] = st.Page(
+            draw, title=title, icon=f":material/{icon}:", url_path=module, default=title == first,
+            visibility="visible" if _fits(title, batch=batch) else "hidden",
+        )  # fmt: skip
     st.navigation(list(pages.values())).run()
+
+
+def _fits(title: str, *, batch: bool) -> bool:
+    """Whether a page is one of a batch, or of a recording."""
+    return title in _OF_BATCH if batch else title != "Batch"
+
+
+def _is_batch(label: str, served: Served) -> bool:
+    try:
+        return bool(label) and chosen(label, served).batch
+    except TprofError:  # the page says what is wrong with it
+        return False
 
 
 def _icon() -> str:
@@ -70,14 +89,15 @@ def _icon() -> str:
 def _page(title: str, module: str, served: Served, pages: Mapping[str, StreamlitPage]) -> None:
     """One page in whatever state the recording is."""
     st.header(title, anchor=False)
-    state.begin()
     try:
         label = picker.sidebar(served)
         if not label:
             picker.welcome(served)
             return
         choice = chosen(label, served)
-        recording = opened(choice.paths, choice.label)
+        if not _fits(title, batch=choice.batch):
+            st.switch_page(pages["Batch" if choice.batch else "Overview"], query_params=state.params())
+        recording = batches.opened(*choice.paths) if choice.batch else opened(choice.paths, choice.label)
         paths = tuple(without_folder(path, served) for path in choice.paths)
         view = State(paths, recording.extent, served, pages)
         if title != "Timeline":  # which shows its window itself, and the way back

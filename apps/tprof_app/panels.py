@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import streamlit as st
 
-from tprof.present import columns, tabular, units, views
+from tprof.present import columns, tabular, units, views, words
 from tprof_app.grid import grid
 from tprof_app.text import plain
 
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from tprof.analyze.result import Result, Row
+    from tprof.present.cards import Card
 
 _ROWS_SEEN: Final = 10  # of a table without scrolling
 _ROW_PIXELS: Final = 35
+_ABREAST: Final = 3  # cards
+_DETAILS: Final = {"kernel": "Kernel", "shape_key": "Shape", "why": "Why", "fix": "What to do"}
 
 
 def heading(title: str, said: str, command: str) -> None:
@@ -33,6 +36,23 @@ def heading(title: str, said: str, command: str) -> None:
         st.caption(plain(said))
     if command:
         st.code(command, language="bash", wrap_lines=True)
+
+
+def cards(shown: Sequence[Card]) -> None:
+    """Figures, each with its denominator and basis."""
+    for first in range(0, len(shown), _ABREAST):
+        for column, card in zip(st.columns(_ABREAST), shown[first : first + _ABREAST], strict=False):
+            with column.container(border=True, height="stretch"):
+                st.metric(plain(card.label), card.value)
+                st.caption(plain(", ".join(part for part in (card.note, card.basis) if part)))
+
+
+def finding(number: int, row: Row, cost: str) -> None:
+    """One of a ranked list: what it is, what it costs, why, and what to do."""
+    title = words.sentence(row["title"])
+    lines = [f"**{number}. {plain(title[:1].upper() + title[1:])}**: {plain(cost)}, {row['basis']}"]
+    lines += [f"{said}: {plain(words.sentence(row[key]))}" for key, said in _DETAILS.items() if row.get(key)]
+    st.markdown("  \n".join(lines))
 
 
 def panel(  # noqa: PLR0913  a panel has as many parts, each with its name

@@ -17,13 +17,17 @@ if TYPE_CHECKING:
 _UP = ".. (up)"
 
 
+def named(served: Served) -> str:
+    """The label of the recording that the address names, else the first of the command line; empty for none."""
+    if not state.parameter("source") and served.given:
+        state.change(source=next((choice.label for choice in sources.offered(served)), None))
+    return state.parameter("source")
+
+
 def sidebar(served: Served) -> str:
-    """The label of the recording that the address names, or that was picked just now; empty for none."""
+    """The label of the recording that is shown, or that was picked just now; empty for none."""
     label = state.parameter("source")
     labels = [choice.label for choice in sources.offered(served)]
-    if not label and served.given:
-        state.change(source=labels[0])
-        label = labels[0]
     with st.sidebar:
         _list([*labels, label] if label and label not in labels else labels, label)
         if served.root:
@@ -56,7 +60,7 @@ def _open(label: str | None) -> None:
 def _list(labels: list[str], label: str) -> None:
     st.session_state["picked"] = label or None
     st.selectbox(
-        "Recording", labels, key="picked", placeholder="Pick a recording",
+        "Recording or batch", labels, key="picked", placeholder="Pick one",
         on_change=lambda: _open(st.session_state["picked"]),
     )  # fmt: skip
 

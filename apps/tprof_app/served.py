@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tprof.batch import is_batch
 from tprof.errors import SourceError, TprofError
 from tprof.read.detect import detect, is_trace
 from tprof.read.inflate import Source
@@ -67,9 +68,9 @@ class Served:
         Raises:
             TprofError: it is a folder of many things, holds links, or needs `nsys` which the operator did not allow.
         """
-        if path.is_dir() and not is_run(path):
+        if path.is_dir() and not (is_run(path) or is_batch(path)):
             raise SourceError(path.name, "is a folder; open the recordings in it")
-        if path.is_dir() and any(p.is_symlink() for p in path.iterdir()):
+        if path.is_dir() and _holds_links(path, path.stat().st_mtime_ns):
             raise SourceError(path.name, "holds symbolic links, which are not followed")
         if path.is_file() and not self.reports and detect(path) == "report":
             problem = "is an Nsight Systems report, and reading it runs nsys; export it (nsys export --type sqlite)"
@@ -81,8 +82,14 @@ class Served:
 def _listed(folder: Path, _changed_ns: int) -> tuple[list[str], list[str]]:
     """Every page asks, and a look into each file takes a while: asked once until the folder changes."""
     paths = [p for p in sorted(folder.iterdir()) if not p.is_symlink() and not p.name.startswith(".")]
-    recordings = [p.name for p in paths if is_run(p) or (p.is_file() and is_trace(p))]
+    recordings = [p.name for p in paths if is_run(p) or is_batch(p) or (p.is_file() and is_trace(p))]
     return [p.name for p in paths if p.is_dir() and p.name not in recordings], recordings
+
+
+@lru_cache(maxsize=64)
+def _holds_links(folder: Path, _changed_ns: int) -> bool:
+    """In a run directory or a batch, which is two folders deep."""
+    return any(p.is_symlink() for pattern in ("*", "*/*", "*/*/*") for p in folder.glob(pattern))
 
 
 def bounded(path: Path, most: int = INFLATED_BYTES) -> None:

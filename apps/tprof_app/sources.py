@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
@@ -12,13 +13,15 @@ from weakref import finalize
 
 import streamlit as st
 
+from tprof.batch import is_batch
 from tprof.errors import TprofError
 from tprof.read import expand
 from tprof.samples import sample_paths
+from tprof_app import batches
 from tprof_app.served import bounded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
@@ -34,6 +37,11 @@ class Choice:
 
     label: str
     paths: tuple[str, ...]
+
+    @property
+    def batch(self) -> bool:
+        """Whether it is what `tprof batch` made of many recordings."""
+        return len(self.paths) == 1 and is_batch(self.paths[0])
 
 
 class Uploads:
@@ -55,11 +63,20 @@ def samples() -> list[Choice]:
 
 
 def given(sources: Sequence[str]) -> list[Choice]:
-    """The sources of the command line: all as one recording, then each alone."""
-    files = [str(path) for path in expand(sources)]
-    names = [Path(path).name for path in files]
-    each = [Choice(name if names.count(name) == 1 else path, (path,)) for name, path in zip(names, files, strict=True)]
-    return each if len(files) == 1 else [Choice(f"all {len(files)} files as one recording", tuple(sources)), *each]
+    """The sources of the command line: batches, all recordings as one, each alone, and those of the batches."""
+    folders = [source for source in sources if is_batch(source)]
+    single = [source for source in sources if source not in folders]
+    files = [str(path) for path in expand(single)]
+    whole = [Choice(f"all {len(files)} files as one recording", tuple(single))] if len(files) > 1 else []
+    below = [path for folder in folders for path in batches.recordings(folder)]
+    return [*_named("batch: ", folders), *whole, *_named("", dict.fromkeys([*files, *below]))]
+
+
+def _named(what: str, paths: Iterable[str]) -> list[Choice]:
+    """Each by its name, or by its path where another has that name too."""
+    names = {path: Path(path).name for path in paths}
+    often = Counter(names.values())
+    return [Choice(what + (name if often[name] == 1 else path), (path,)) for path, name in names.items()]
 
 
 def offered(served: Served) -> list[Choice]:
@@ -80,6 +97,14 @@ def chosen(label: str, served: Served) -> Choice:
     if label.startswith(UPLOAD):
         raise TprofError(f"{label}: uploads are kept for the session that made them; upload the file again")
     raise TprofError(f"{label}: this server does not offer it; open another recording")
+
+
+def label_of(path: str, served: Served) -> str | None:
+    """How a recording that a batch names is opened; None where it is gone, or not among what this server offers."""
+    if found := next((choice.label for choice in offered(served) if choice.paths == (path,)), None):
+        return found
+    below = served.root is not None and Path(path).exists() and Path(path).is_relative_to(served.root)
+    return f"{FOLDER}{Path(path).relative_to(served.root)}" if below and served.root else None
 
 
 def uploaded(files: Sequence[UploadedFile], served: Served) -> Choice:

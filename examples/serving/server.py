@@ -24,6 +24,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import prometheus_client
+import torch
 from model import Model
 from tprof_kernels import attention_forward, matmul_jit, tuned
 
@@ -32,6 +33,7 @@ from tprof.metrics import Prometheus
 
 HOT = (512, 4096, 16384)  # one length of each bucket that is served often: short, medium, long
 RARE = 40  # in no bucket of attention: the conservative config serves it
+RESERVED_BYTES = 2 << 30  # what the longest prompt takes
 Answer = tuple[str, bytes]  # status, body
 
 
@@ -86,8 +88,11 @@ class Server:
 def prepare(model: Model, how: str) -> None:
     """Take the cold start out of the requests: nothing, one request per hot bucket, or a plan.
 
-    A plan prepares kernels. What torch imports when one of its operators is first called (seconds), only a call does.
+    A plan prepares kernels. What torch imports when one of its operators is first called (seconds), only a call does;
+    and memory that torch has asked the driver for once, no first request of a longer bucket waits for.
     """
+    if model.device == "cuda":
+        torch.empty(RESERVED_BYTES, dtype=torch.uint8, device="cuda")
     if how not in {"none", "buckets"}:
         print(tprof.warmup(how), file=sys.stderr)
     for length in {"none": (), "buckets": (*HOT, RARE)}.get(how, (RARE,)):

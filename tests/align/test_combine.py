@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generate import Example, as_trace, examples
 from support.oracle import DeviceEvent, HostEvent
+from support.small import trace
 
 from tprof.align import combine
 from tprof.analyze import Attribution, Options, requests, summarize
@@ -119,3 +120,22 @@ def test_one_trace_is_itself_and_none_is_an_error() -> None:
 
 def replace_times(event: DeviceEvent, start: int, end: int) -> DeviceEvent:
     return replace(event, start=start, end=end)
+
+
+@pytest.mark.parametrize(
+    ("paths", "hosts"),
+    [
+        (("/runs/a.json", "/runs/b.json"), ["a.json", "b.json"]),
+        (("/runs/1/trace.json", "/runs/2/trace.json"), ["1/trace.json", "2/trace.json"]),
+        (("/runs/a.json", "/runs/a.json"), ["a.json", "a.json"]),
+        (("a", "/a"), ["a", "/a"]),
+    ],
+)
+def test_an_unknown_machine_is_named_by_as_much_of_the_path_as_tells_it_apart(
+    paths: tuple[str, str], hosts: list[str]
+) -> None:
+    sources = [trace([], [], format="torch").sources.to_pylist()[0] | {"path": path} for path in paths]
+    joined = combine(
+        [replace(trace(threads=1), sources=table("sources", {k: [v] for k, v in s.items()})) for s in sources]
+    )
+    assert joined.threads["host"].to_pylist() == joined.devices["host"].to_pylist() == hosts

@@ -53,3 +53,15 @@ def test_unlinked_events_are_kept_and_said() -> None:
     (note,) = linked.notes
     assert (note.code, note.count, note.source) == ("unlinked", 1, "small")
     assert links([], [kernel(5, 6, correlation=1)]) == [-1]
+
+
+def test_why_an_event_is_unlinked_is_said() -> None:
+    host = [call(0, 1, correlation=5), call(2, 3, correlation=9)]
+    ids = [{"correlation": n} for n in (3, 4, 5, 7, 12)]
+    device = [kernel(10 + n, 11 + n, **row) for n, row in enumerate([*ids, {}, {"correlation": 5, "pid": 2}])]
+    (note,) = link_launches(trace(host, device)).notes
+    assert note.message.startswith(
+        "6 of 7 device events have no recorded launch (1 without a correlation id, 1 of a process without "
+        "recorded calls, 2 launched before the first recorded call, 1 whose call was lost, "
+        "1 launched after the last recorded call)"
+    )

@@ -7,7 +7,10 @@ from support.runs import WALL, Writer, run_json
 
 import tprof
 
-PARTS = {"triton": "aa" * 32, "source": "bb" * 32, "backend": "V13.0-90", "environment": {}}
+PARTS = {
+    "triton": "aa" * 32, "source": "bb" * 32, "fingerprint": "tprof:ee", "lines": {"add": 3, "tile": 9},
+    "backend": "V13.0-90", "environment": {},
+}  # fmt: skip
 OPTIONS = {"num_warps": 4}
 
 
@@ -42,7 +45,11 @@ def misses(*folders):
             {"version": "3.7.1", "triton": "cc" * 32},
             ("Triton build", "3.6.0 (aaaaaaaaaaaa)", "3.7.1 (cccccccccccc)"),
         ),
-        ({"source": "dd" * 32}, ("kernel source", "bbbbbbbbbbbb", "dddddddddddd")),
+        ({"source": "dd" * 32, "fingerprint": "tprof:ff"}, ("kernel source", "bbbbbbbbbbbb", "dddddddddddd")),
+        ({"source": "dd" * 32, "fingerprint": None}, ("kernel source", "bbbbbbbbbbbb", "dddddddddddd")),
+        ({"source": "dd" * 32}, ("order of first uses (old Triton)", "bbbbbbbbbbbb", "dddddddddddd")),
+        ({"source": "dd" * 32, "version": "3.8.0"}, ("kernel source", "bbbbbbbbbbbb", "dddddddddddd")),
+        ({"source": "dd" * 32, "lines": {"add": 3, "tile": 7}}, ("lines in the file", "tile:9", "tile:7")),
         ({"backend": "V13.1-90"}, ("assembler", "V13.0-90", "V13.1-90")),
         ({"arch": 100}, ("GPU", "cuda:90", "cuda:100")),
         ({"environment": {"DISABLE_LLVM_OPT": "1"}}, ("environment DISABLE_LLVM_OPT", "unset", "1")),

@@ -156,6 +156,12 @@ def test_a_slower_program_is_found_with_its_kernels():
     assert {(r["kernel"], r["shape"], r["verdict"]) for r in found["kernels"]} >= {("nvjet_tst", "f32[8,8]", "more")}
 
 
+def test_kernels_are_those_of_the_devices_asked_for():
+    sides = repeats(1, 2), repeats(3, 4, slow=1.5)
+    assert diff(*sides, Options(devices=("0",))).tables["kernels"]
+    assert not diff(*sides, Options(devices=("1",))).tables["kernels"]
+
+
 def test_new_and_gone_kernels():
     rows = diff(repeats(1), repeats(1, kernels=("other",)), Options()).tables["kernels"]
     verdicts = {r["kernel"]: r["verdict"] for r in rows}

@@ -63,6 +63,13 @@ def test_kernels_of_one_call_are_one_call() -> None:
     assert (row["calls"], row["executions"], row["kernels"], row["kernel"]) == (1, 2, 2, FILL)
 
 
+def test_a_replay_of_a_graph_is_a_call_of_the_operator_that_was_captured() -> None:
+    host = [*HOST, call(500, 510, "cudaGraphLaunch", correlation=6), call(600, 610, "cudaGraphLaunch", correlation=7)]
+    device = [kernel(at, at + 7, GEMM, correlation=n, capture=6) for at, n in ((520, 6), (620, 7))]
+    (row,) = paths(host, device)
+    assert (row["operator"], row["shape"], row["calls"]) == ("aten::mm", "float[8,4]:[4,1]", 2)
+
+
 def test_tuning_is_no_operators_choice() -> None:
     host = [span(0, 100, "tune"), call(10, 20, correlation=1), call(200, 210, correlation=2)]
     device = [kernel(30, 90, "mm", correlation=1), kernel(220, 230, "mm", correlation=2)]

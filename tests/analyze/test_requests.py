@@ -17,7 +17,7 @@ import tprof
 from tprof.align import AlignOptions, align, combine
 from tprof.analyze import Attribution, Options, requests
 from tprof.analyze.latency import distribution, first_and_steady, job
-from tprof.analyze.ranks import percentile
+from tprof.analyze.rows import percentile
 from tprof.buckets import BucketSet
 from tprof.events import COLD_PHASES
 

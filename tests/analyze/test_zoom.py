@@ -129,6 +129,29 @@ def test_shape_filter_finds_the_launch_or_its_operator() -> None:
     assert view.bars.row.tolist() == [0, 1]
 
 
+def test_shape_filter_finds_what_a_graph_replays_and_details_name_it() -> None:
+    host = [call(20, 30, shape_key="M=512"), call(40, 45, "cudaGraphLaunch")]
+    of = trace(host, [kernel(60, 65, launch=1, capture=0), kernel(70, 75, launch=1)], threads=1)
+    view = zoom(of, lanes(Attribution(of)), (0, 200), Wanted(kinds=("stream",), shape="512"))
+    assert view.bars.row.tolist() == [0]
+    found = details(of, ("stream", 0), 60, 0, 0)
+    assert [found[what][0]["name"] for what in ("launch", "capture")] == ["cudaGraphLaunch", "cudaLaunchKernel"]
+
+
+@pytest.mark.parametrize("kind", ["overhead", "mark"])
+def test_a_thread_with_nothing_but_the_profilers_own_rows_has_no_lane(kind) -> None:
+    beside = {"tid": 2, "thread": 1}
+    host = [call(0, 50), span(5, 60, "Lazy Function Loading", kind, **beside)]
+    assert list(_lanes(trace(host))) == ["thread 1"]
+    assert list(_lanes(trace([*host, span(10, 20, "read", "osrt", **beside)]))) == ["thread 1", "thread 2"]
+
+
+@pytest.mark.parametrize("name", ["cold-torch", "warm-torch", "graphs-torch"])
+def test_the_serving_thread_is_the_one_thread_of_a_recorded_run(name, sample_traces) -> None:
+    shown = [lane.label for lane in lanes(tprof.load(sample_traces / name).attribution) if lane.kind == "thread"]
+    assert shown == ["MainThread"]
+
+
 def test_lanes_beyond_the_most_are_counted(monkeypatch) -> None:
     monkeypatch.setattr(zooming, "LANES", 2)
     view = zoom(_small(), list(_lanes().values()), (0, 310), Wanted())
@@ -150,7 +173,7 @@ def test_details_of_a_phase_and_of_nothing() -> None:
         "inner",
         "cudaLaunchKernel",
     ]
-    assert details(of, ("device", 0), 25, -1, 0) == {"event": [], "launch": [], "stack": []}
+    assert details(of, ("device", 0), 25, -1, 0) == {"event": [], "launch": [], "capture": [], "stack": []}
     assert details(of, ("stream", 0), 0, 99, 0)["event"] == []
 
 

@@ -19,6 +19,8 @@ from urllib.parse import parse_qs, urlsplit
 from urllib.request import urlopen
 
 import pytest
+from support import job
+from support.batched import batch
 
 import tprof
 from tprof.present import units
@@ -57,13 +59,15 @@ def _wait(url: str, server: subprocess.Popen[bytes]) -> None:
 
 
 @pytest.fixture(scope="module")
-def app(root: Path, sample_traces: Path) -> Iterator[str]:
-    port = _free_port()
+def app(root: Path, sample_traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    port, made = _free_port(), tmp_path_factory.mktemp("batch")
+    job.write(made / "job")
+    folder, _ = batch([made / "job", made / "gone.json"], made / "OUT", {"warm compile": "compile"})
     paths = os.pathsep.join([str(root), str(root / "apps")])
     sources = [str((sample_traces / name).relative_to(root)) for name in (SAMPLE, "h200-nsight.sqlite.gz")]
     command = [
         sys.executable, "-m", "streamlit", "run", str(root / "apps/tprof_app/main.py"), "--server.headless", "true",
-        "--server.address", "127.0.0.1", "--server.port", str(port), "--", *sources,
+        "--server.address", "127.0.0.1", "--server.port", str(port), "--", *sources, str(folder.path),
     ]  # fmt: skip
     with subprocess.Popen(
         command, cwd=root, env={**os.environ, "PYTHONPATH": paths}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -167,6 +171,7 @@ def test_every_page(app, chromium, scheme) -> None:
         session.open(path)
         session.check()
         session.shoot(path or "overview")
+        assert path != "compare" or session.page.locator(".js-plotly-plot").count() > 1
     background = session.page.evaluate("() => getComputedStyle(document.querySelector('.stApp')).backgroundColor")
     assert (sum(map(int, re.findall(r"\d+", background)[:3])) < 300) == (scheme == "dark")
 
@@ -229,6 +234,37 @@ def test_a_finding_leads_to_its_window(app, chromium) -> None:
     session = Session(chromium, app, "light")
     session.open("")
     session.page.get_by_text("Show in the timeline").first.click()
+    session.settle()
+    assert urlsplit(session.page.url).path == "/timeline"
+    assert len(session.window()) == 2
+    session.check()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_batch_and_the_way_to_its_recordings(app, chromium, scheme) -> None:
+    session = Session(chromium, app, scheme)
+    for part in ("Sources", "Requests", "Shapes%20and%20buckets", "Findings"):
+        session.open("batch", source="batch:%20OUT", part=part)
+        session.check()
+        session.shoot(f"batch-{part.partition('%')[0].lower()}")
+    assert session.page.locator(".js-plotly-plot").count() == 1
+    named = session.page.get_by_test_id("stSidebarNavLink").all_inner_texts()  # each after the name of its icon
+    assert [text.split()[-1] for text in named] == ["Batch", "Compare"]
+    session.page.get_by_text("What its devices waited for").last.click()
+    session.settle()
+    told = parse_qs(urlsplit(session.page.url).query)
+    assert (urlsplit(session.page.url).path, told) == ("/idle", {"source": [f"rank-{job.SLOW}.json"]})
+    session.check()
+
+
+def test_a_request_of_a_batch_leads_to_its_window(app, chromium) -> None:
+    session = Session(chromium, app, "light")
+    session.open("batch", source="batch:%20OUT", part="Requests")
+    session.page.get_by_test_id("stDataFrame").scroll_into_view_if_needed()
+    grid = session.page.get_by_test_id("stDataFrame").bounding_box()
+    session.page.mouse.click(grid["x"] + 15, grid["y"] + 52)  # the box before the first row; the table is a canvas
+    session.settle()
+    session.page.get_by_role("link", name="Timeline").click()
     session.settle()
     assert urlsplit(session.page.url).path == "/timeline"
     assert len(session.window()) == 2

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from batch.conftest import Whole
+
 pytest.importorskip("distributed")
 
 
@@ -89,6 +91,14 @@ def test_one_process_several_and_a_cluster_that_loses_a_worker_give_the_same(tmp
         assert lacking.returncode == 1
         assert "has no tprof" in lacking.stderr
         assert lacking.stderr.count("\n") == 1
+
+
+def test_on_a_cluster_every_recording_gives_the_same_byte_for_byte(whole: Whole, tmp_path: Path) -> None:
+    with cluster(tmp_path / "dask", 2) as at:
+        first, *others = whole.sources.values()
+        run = _batch(first, tmp_path / "out", "--scheduler-file", at.file, *others)
+        subprocess.run(run, check=True, capture_output=True)
+    assert content(tmp_path / "out") == content(whole.folder.path)
 
 
 def test_a_scheduler_that_goes_away_stops_the_run_which_then_goes_on(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support import job, killed
+from support import job
 
 TIMES = 20
 
@@ -16,7 +16,13 @@ def content(out: Path) -> dict[str, bytes]:
 
 def test_killed_twenty_times_it_ends_as_if_it_never_was(tmp_path: Path) -> None:
     job.write(tmp_path / "job")
-    script = [sys.executable, str(Path(killed.__file__)), str(tmp_path / "job"), str(tmp_path), str(TIMES)]
+    script = [
+        sys.executable,
+        str(Path(job.__file__).with_name("killed.py")),
+        str(tmp_path / "job"),
+        str(tmp_path),
+        str(TIMES),
+    ]
     done = subprocess.run(script, check=True, capture_output=True, text=True)
     assert int(done.stdout) > TIMES // 2  # the others were done before
     whole = content(tmp_path / "whole")

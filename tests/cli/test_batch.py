@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    import pytest
+
 
 def test_every_source_and_what_failed(tprof: Callable, small: Path, cpu_only: Path, tmp_path: Path) -> None:
     ran = tprof("batch", small, cpu_only, tmp_path / "gone.json", "-o", tmp_path / "out", "-j", 2)
@@ -115,5 +117,28 @@ def test_two_batches_are_compared(tprof: Callable, tmp_path: Path) -> None:
     window = next(row for row in found["figures"] if row["figure"] == "window")
     assert window["change_ns"] == (job.STEPS - 1) * 300_000  # the cold rank hides the slow one once
     assert len(found["before"]) == job.RANKS
-    assert "Nothing differs" in tprof("diff", tmp_path / "out-a", tmp_path / "out-a").out
+    slower = {row["trace"] for row in found["sources"] if row["figure"] == "device busy"}
+    assert slower == {f"rank-{rank}.json" for rank in range(job.RANKS)}  # all wait for the slow one in a collective
+    assert found["warnings"][0]["code"] == "kinds-not-compared"
     assert "another batch" in tprof("diff", tmp_path / "out-a", tmp_path / "a").err
+
+
+def test_a_kernel_that_became_slower_is_named_and_equal_batches_show_nothing(
+    tprof: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, work_us in (("a", 500), ("same", 500), ("b", 700)):
+        monkeypatch.setattr(job, "_WORK", work_us)
+        job.write(tmp_path / name, slow=None, cold=None)
+        assert tprof("batch", tmp_path / name, "-o", tmp_path / f"out-{name}", "-j", 1).code == 0
+    found = json.loads(tprof("diff", tmp_path / "out-a", tmp_path / "out-b", "-f", "json").out)
+    assert [(row["kernel"], row["change_ns"]) for row in found["kernels"]] == [("attention", job.STEPS * 200_000)]
+    assert "Nothing differs" in tprof("diff", tmp_path / "out-a", tmp_path / "out-same").out
+
+
+def test_a_recording_that_only_one_batch_has_is_told(tprof: Callable, tmp_path: Path) -> None:
+    paths = job.write(tmp_path / "job")
+    for name, of in (("a", paths[:2]), ("b", paths[:1])):
+        assert tprof("batch", *of, "-o", tmp_path / name, "-j", 1).code == 0
+    assert "no recording of the same name in both batches: rank-1.json" in " ".join(
+        tprof("diff", tmp_path / "a", tmp_path / "b").err.split()
+    )

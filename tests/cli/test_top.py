@@ -194,6 +194,17 @@ def test_damaged_lines_are_left_out(tmp_path: Path) -> None:
     assert live.Watch(tmp_path / "run").look()["done"]["compiles"] == 1
 
 
+def test_a_run_that_was_put_away_gzipped(tmp_path: Path, tprof: Callable, sample_traces: Path) -> None:
+    said = json.loads(tprof("top", sample_traces / "ranks", "-f", "json").out)
+    cold = json.loads(tprof("summary", sample_traces / "ranks", "-f", "json").out)["cold"]
+    assert [row["rank"] for row in said["processes"]] == [0, 1]
+    assert (said["done"]["compiles"], said["done"]["disk_hits"]) == (cold["compiles"], cold["disk_hits"])
+    assert said["done"]["launches"] > 0
+    whole = (sample_traces / "ranks" / "process-787.jsonl.gz").read_bytes()
+    (tmp_path / "process-787.jsonl.gz").write_bytes(whole[: len(whole) // 2])  # what of it can be read is told
+    assert "1 process, " in tprof("top", tmp_path).out
+
+
 def test_what_is_no_run(tmp_path: Path, tprof: Callable) -> None:
     assert "does not exist" in tprof("top", tmp_path / "nothing").err
     (tmp_path / "file").write_text("")

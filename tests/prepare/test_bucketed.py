@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -142,6 +145,34 @@ def test_a_background_that_fails_leaves_the_fallback(kernels, caplog):
     assert decisions.counts == {("pick", None, "fallback"): 2}
     (record,) = caplog.records
     assert "pick could not be compiled in the background (CompileTimeAssertionFailure" in record.message
+
+
+ENDING = """
+import torch, triton, triton.language as tl, tprof
+from tprof.buckets import BucketSet
+from tprof.testing.stub import stub_driver
+
+@triton.jit
+def copy(q, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(q + i, mask=i < n), mask=i < n)
+
+with stub_driver():
+    sizes = BucketSet.of("sizes", ("copy",), small={"n": "1..10"})
+    wide = triton.Config({"BLOCK": 64})
+    copied = tprof.bucketed(copy, buckets=sizes, otherwise=lambda q, out, n: None, background=wide)
+    for n in range(100, 130):
+        copied[1,](torch.ones(n), torch.empty(n), n)
+"""
+
+
+def test_a_process_may_end_while_the_background_compiles(tmp_path):
+    (tmp_path / "ending.py").write_text(ENDING)
+    environment = os.environ | {"TRITON_CACHE_DIR": str(tmp_path / "cache"), "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run(
+        [sys.executable, tmp_path / "ending.py"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_what_cannot_be_is_refused(kernels):

@@ -7,14 +7,17 @@ import json
 import os
 import signal
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 from support.rundir import only
 from support.skips import needs_triton
 
+from tprof.prepare import find, libraries
 from tprof.prepare.plan import Limits, make
 from tprof.prepare.warmup import warmup
+from tprof.record.describe import hash_of_triton
 
 pytestmark = needs_triton
 DEMO = Path(__file__).resolve().parents[1] / "support" / "warm_demo.py"
@@ -91,6 +94,19 @@ def test_the_plan_is_applied_at_ready_where_the_environment_names_it(python, pla
     assert len(only(tmp_path / "run").kind("jit")) == 6
 
 
+def test_a_terminal_shows_how_far_it_is(service, plan_path, monkeypatch, capsys):
+    from tprof.prepare import at_ready
+
+    monkeypatch.setenv("TPROF_PLAN", str(plan_path))
+    monkeypatch.setattr(at_ready, "_applied", [])
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    at_ready.ready()
+    shown = capsys.readouterr().err.split("\r")
+    assert len(shown) == 1 + 9 + 1
+    assert shown[-2].startswith("\x1b[Ktprof: warm-up: #################### 9/9 support.")
+    assert shown[-1].startswith("\x1b[Ktprof: warm-up: 6 kernels compiled and loaded, 3 winners restored in ")
+
+
 def test_warming_imports_no_table_library(python):
     heavy = {"numpy", "pandas", "pyarrow", "torch", "triton"}
     code = f"import sys, tprof; tprof.warmup; tprof.ready; print({heavy} & set(sys.modules))"
@@ -139,6 +155,27 @@ def test_compiled_models_are_run_once_per_bucket(service, plan):
     assert "pass `call=`" in skipped.why
 
 
+def test_what_every_graph_needs_is_made_once_and_before_the_calls(service, plan, monkeypatch):
+    made = []
+    monkeypatch.setattr(libraries, "has_gpu", lambda: True)
+    for name in ("cublas", "inductor", "triton"):
+        monkeypatch.setattr(libraries, name, partial(made.append, name))
+    graphs = replace(plan, graphs={"0/0": 10})
+    report = warmup(graphs, lambda call: made.append(call.name))
+    assert [(i.name, i.outcome) for i in report.items if i.kind == "library"] == [
+        ("cuBLAS", "done"), ("torch.compile", "done"),
+    ]  # fmt: skip
+    assert sorted(made[:2]) == ["cublas", "triton"]
+    assert made[2:] == ["inductor", "n=1000", "n=1024"]
+    assert "torch.compile" not in [i.name for i in warmup(graphs).of("done")]
+    assert "torch.compile" not in [i.name for i in warmup(plan, lambda _: None).items]
+
+
+def test_triton_has_hashed_its_files_by_then():
+    libraries.triton()
+    assert hash_of_triton().cache_info().currsize == 1
+
+
 def test_a_call_that_fails_is_an_item(service, plan):
     report = warmup(plan, lambda _: 1 / 0)
     assert [item.why for item in report.of("failed")] == ["ZeroDivisionError: division by zero"] * 2
@@ -169,14 +206,34 @@ def test_another_version_of_triton(service, plan):
     assert "Triton 2.0.0" in item.why
 
 
-def test_an_edited_kernel_is_skipped_with_its_winners(service, plan):
-    edited = [replace(k, source="0" * 64) if k.function.endswith("scale") else k for k in plan.kernels]
+@pytest.mark.parametrize("source", ["tprof:" + "0" * 64, "0" * 64])  # the latter of an older recording
+def test_an_edited_kernel_is_skipped_with_its_winners(service, plan, source):
+    edited = [replace(k, source=source) if k.function.endswith("scale") else k for k in plan.kernels]
     report = warmup(replace(plan, kernels=edited))
     [item] = report.of("skipped")
     assert item.name.endswith(".scale")
     assert "has changed since it was recorded" in item.why
     assert service.scale.cache == {}
     assert len(report.of("done", "kernel")) == 4
+
+
+def test_a_kernel_whose_key_depends_on_what_ran_before_is_found(service, plan, monkeypatch):
+    """From 3.5 to 3.7 Triton's hash of an unchanged source does."""
+    from support import warm_demo
+
+    for kernel in (warm_demo.scale, warm_demo.shift):
+        monkeypatch.setattr(kernel, "hash", "0" * 64)
+    report = warmup(plan)
+    assert report.complete
+    assert [bool(item.why) for item in report.of("done", "kernel")].count(True) == 4
+    assert "the order of first uses" in "".join(item.why for item in report.items)
+    assert service(1000).sum() == 1999000
+
+
+def test_a_plan_of_an_older_recording_is_compared_by_tritons_hash(service, plan):
+    known = find.registry()
+    old = [replace(k, source=known.find(k.function).cache_key) for k in plan.kernels]
+    assert warmup(replace(plan, kernels=old)).complete
 
 
 def test_a_kernel_that_this_process_lacks(service, plan):

@@ -258,6 +258,19 @@ def test_a_process_without_kernels(tmp_path: Path) -> None:
     assert "(7)" in trace.notes[0].message
 
 
+@pytest.mark.parametrize("table", ["CUDA_GRAPH_EVENTS", "CUDA_GRAPH_NODE_EVENTS"])
+def test_graph_nodes_of_older_and_newer_exports(tmp_path: Path, table: str) -> None:
+    node = {"start": 110, "globalTid": GLOBAL_TID, "graphNodeId": 1 << 32, "originalGraphNodeId": None}
+    copy = {**node, "start": 160, "graphNodeId": 2 << 32, "originalGraphNodeId": 1 << 32}
+    lost = [{**node, "globalTid": GLOBAL_TID + 1}, {**node, "graphNodeId": None}, {**node, "start": None}]
+    trace = _read(tmp_path, {**good(), table: [node, *lost, copy]})
+    assert trace.threads["tid"][0].as_py() == TID
+    assert [tuple(row.values()) for row in trace.graph_nodes.to_pylist()] == [
+        (110, 0, 1 << 32, None),
+        (160, 0, 2 << 32, 1 << 32),
+    ]
+
+
 def test_a_graph_launch_without_device_rows(tmp_path: Path) -> None:
     tables = good()
     launch = {"globalTid": GLOBAL_TID, "nameId": 8, "eventClass": 0}

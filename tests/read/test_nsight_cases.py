@@ -10,6 +10,7 @@ import pytest
 from nsight_files import unpack
 
 from tprof import model
+from tprof.align import align
 from tprof.read.nsight import read_nsight
 
 if TYPE_CHECKING:
@@ -121,6 +122,10 @@ def test_graph_executions_are_device_work_of_their_own_kind(read: Read) -> None:
     assert _found(trace.device, ("graph",)) == {"CUDA graph 1": (2, 3104)}
     assert [(n.code, n.count) for n in trace.notes] == [("opaque-graphs", 2)]
     assert "--cuda-graph-trace=node" in trace.notes[0].message
+    aligned = align(trace)
+    called = [aligned.host["name"].take(aligned.device[c].drop_null()).to_pylist()[-2:] for c in ("launch", "capture")]
+    assert called == [["cudaGraphLaunch"] * 2, ["cudaStreamBeginCapture"] * 2]
+    assert aligned.notes == trace.notes
 
 
 def test_each_process_has_its_own_device(read: Read) -> None:

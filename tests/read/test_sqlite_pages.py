@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 from typing import TYPE_CHECKING
+from unittest import mock
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tprof import machine
 from tprof.read import sqlite, sqlite_pages
 from tprof.read.columns import Pick
 from tprof.read.sqlite import Database
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    import numpy as np
+
+pytestmark = pytest.mark.usefixtures("code_folder")
 KNOWN = {"t": ("a", "b", "c")}
 EDGES = [0, 1, -1, *(sign * (1 << bits) + more for bits in (7, 15, 23, 31, 47, 62) for sign in (1, -1)
                      for more in (-1, 0, 1)), (1 << 63) - 1, -(1 << 63), None]  # fmt: skip
@@ -39,7 +45,15 @@ def read(path: Path, wanted: Sequence[int] = (0, 1, 2), width: int = 3) -> list[
     with sqlite3.connect(path) as database:
         (root,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 't'").fetchone()
     database.close()
-    found = integers(path, root, width, wanted)
+    found = []
+    for setting in ("off", "on") if machine.can_compile() else ("off",):
+        with mock.patch.dict(os.environ, TPROF_SCANNER=setting):
+            found.append(rows_of(integers(path, root, width, wanted)))
+    assert found[0] == found[-1], "machine code differs"
+    return found[0]
+
+
+def rows_of(found: list[tuple[np.ndarray, np.ndarray]] | None) -> list[tuple[object, ...]] | None:
     if found is None:
         return None
     columns = [[None if n else v for v, n in zip(a.tolist(), m.tolist(), strict=True)] for a, m in found]

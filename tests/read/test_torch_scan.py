@@ -14,8 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.skips import needs_numba
 
+from tprof import machine
 from tprof.errors import SourceError
-from tprof.read import inflate, torch_document, torch_scan_code, torch_scan_columns
+from tprof.read import inflate, torch_document, torch_scan_columns
 from tprof.read.torch_columns import Codes
 from tprof.read.torch_json import read_torch
 from tprof.read.torch_scan_columns import Scanner
@@ -213,7 +214,7 @@ REFUSED = [
 def scanner(kept_code: Path) -> Scanner:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TPROF_CACHE_DIR", str(kept_code))
-        scan = torch_scan_code.load(compile_it=True)
+        scan = machine.load(torch_scan_columns.SCAN, compile_it=True)
     assert scan
     return Scanner(scan)
 

@@ -111,10 +111,11 @@ def test_a_variant_says_who_asked_and_a_kernel_what_its_cache_key_is_made_of(run
     callers = [s["attrs"]["caller"] for s in run[0].kind("jit")]
     assert all(any(frame.endswith(" demo") for frame in caller) for caller in callers)
     parts = [k["key_parts"] for k in run[0].of("kernel")]
-    assert {tuple(p) for p in parts} == {("source", "triton", "backend", "environment")}
+    assert {tuple(p) for p in parts} == {("source", "fingerprint", "lines", "triton", "backend", "environment")}
     assert all(p["source"] for p in parts)
     assert len({p["triton"] for p in parts}) == len({p["backend"] for p in parts}) == 1
-    assert len({p["source"] for p in parts}) == 2  # of `add` and of `pick`
+    assert len({p["source"] for p in parts}) == len({p["fingerprint"] for p in parts}) == 2  # of `add` and of `pick`
+    assert all(p["lines"].keys() in ({"add"}, {"pick"}) for p in parts)
 
 
 def test_a_process_says_when_the_system_started_it(run):

@@ -11,31 +11,16 @@ import signal
 import sys
 import time
 
-from tprof.analyze import Options
-from tprof.batch.folder import Folder
-from tprof.batch.paths import find
-from tprof.batch.run import run
-from tprof.batch.work import Task, analyse
+from batched import batch
+
 from tprof.facade import load  # noqa: F401  before the forks
-
-
-class Silent:
-    """Shows nothing."""
-
-    def done(self, task: Task) -> None:
-        """As above."""
-
-    def look(self) -> None:
-        """As above."""
 
 
 def begin(sources: str, out: str) -> int:
     """Start a batch; the number of its process."""
     if pid := os.fork():
         return pid
-    folder = Folder(out)
-    folder.open()
-    run([Task(s, out, Options(), {}) for s in find([sources])], folder, lambda tasks: map(analyse, tasks), Silent())
+    batch([sources], out)
     os._exit(0)
 
 

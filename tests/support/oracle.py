@@ -216,7 +216,7 @@ class Oracle:
             return self.doing(call.thread, t)
         if t < call.end:
             return self.cold(call.thread, t) or LAUNCH
-        if call.end > g0:
+        if call.end > g0 or t < first:
             return LAUNCH
         before = [e for e in events if e.stream == k.stream and e.order < k.order]
         return TURNAROUND if before and max(before, key=lambda e: e.order).end == g0 else DEPENDENCY

@@ -6,8 +6,8 @@ import importlib.util
 
 import pytest
 
-from tprof.read import torch_scan_code
+from tprof import machine
 
 ABSENT = " and ".join(name for name in ("torch", "triton") if importlib.util.find_spec(name) is None)
 needs_triton = pytest.mark.skipif(bool(ABSENT), reason=f"{ABSENT} not installed: nothing to record")
-needs_numba = pytest.mark.skipif(not torch_scan_code.can_compile(), reason="needs numba: pip install '.[fast]'")
+needs_numba = pytest.mark.skipif(not machine.can_compile(), reason="needs numba: pip install '.[fast]'")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from tprof.align.captures import link_captures
 from tprof.align.combine import combine
 from tprof.align.infer import infer
 from tprof.align.join import join
@@ -39,7 +40,7 @@ class AlignOptions:
 def align(trace: Trace, options: AlignOptions | None = None) -> Trace:
     """Everything that can be known or deduced of one recording's events, in the order that each step needs."""
     options = options or AlignOptions()
-    trace = add_shapes(add_parents(link_launches(trace)))
+    trace = add_shapes(add_parents(link_captures(link_launches(trace))))
     found = infer(trace, options.requests)
     trace = add_spans(trace, found, options.phases)
     trace = add_purposes(trace, found, options.phases)

@@ -11,11 +11,14 @@ import numpy as np
 from tprof.model import codes, labels
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pyarrow as pa
 
 LAUNCH, GRAPH, COPY, RECORD, QUERY, DESTROY, SYNC, LOAD, LIBRARY, CAPTURE, ALLOC, INIT, OTHER = range(13)
 NOT_A_CALL: Final = -1
 ENQUEUES: Final = (LAUNCH, GRAPH, COPY)
+BOOKKEEPING: Final = ("overhead", "mark")  # kinds of `host` rows that are no activity of their thread
 
 _RULES: Final = tuple(
     (re.compile(pattern), kind)
@@ -48,15 +51,19 @@ def call_classes(host: pa.Table) -> np.ndarray:
     """Class of each host row, shape (rows,) int8; NOT_A_CALL where the row is no device API call."""
     code, names = codes(host, "name")
     by_name = np.array([call_class(name) for name in names] or [OTHER], np.int8)
-    kind, kinds = codes(host, "kind")
-    is_call = np.array([*(k in ("runtime", "driver") for k in kinds), False])[kind]
+    is_call = is_kind(host, "runtime", "driver")
     return np.where(is_call, by_name[code] if len(code) else by_name[:0], np.int8(NOT_A_CALL))
 
 
 def is_kind(host: pa.Table, *wanted: str) -> np.ndarray:
     """Whether each row's `kind` is one of those wanted, shape (rows,) bool."""
-    code, kinds = codes(host, "kind")
-    return np.array([*(k in wanted for k in kinds), False])[code]
+    return holds(host, "kind", wanted.__contains__)
+
+
+def holds(data: pa.Table, column: str, test: Callable[[str], bool]) -> np.ndarray:
+    """Whether a test holds for each row's label, shape (rows,) bool; for a null it does not."""
+    code, values = codes(data, column)
+    return np.array([*map(test, values), False], bool)[code]
 
 
 def constant(rows: int, value: str) -> pa.DictionaryArray:

@@ -7,6 +7,7 @@ that they are the same.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from tprof.errors import UsageError
 from tprof.events import TABLES, Note
 from tprof.intervals import NONE
-from tprof.model import Trace, ints, nullable, table
+from tprof.model import Trace, ints, put, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,12 +25,13 @@ if TYPE_CHECKING:
 # Columns that point to rows of another table, by table.
 _POINTERS = {
     "host": {"thread": "threads", "parent": "host", "request": "host"},
-    "device": {"device": "devices", "launch": "host"},
+    "device": {"device": "devices", "launch": "host", "capture": "host"},
     "spans": {"thread": "threads"},
     "candidates": {"thread": "threads"},
     "compiles": {"thread": "threads", "specialization": "specializations", "candidate": "candidates"},
     "specializations": {"process": "processes"},
     "graph_events": {"thread": "threads", "span": "host"},
+    "graph_nodes": {"thread": "threads"},
     "startup": {"thread": "threads", "process": "processes"},
     "threads": {"process": "processes", "source": "sources"},
     "devices": {"source": "sources"},
@@ -51,7 +53,9 @@ def combine(traces: Sequence[Trace]) -> Trace:
         raise UsageError("no trace was given; name a file or a directory of traces")
     if len(traces) == 1:
         return traces[0]
-    named = [_with_source(_with_host(t)) for t in traces]
+    names = _told_apart([t.sources["path"][0].as_py() for t in traces])
+    # Where a machine is not known it is named after the source, so that equal process ids stay apart.
+    named = [_with_source(on_host(t, name, known=False)) for t, name in zip(traces, names, strict=True)]
     epoch = next((t.epoch_ns for t in named if t.epoch_ns is not None), None)
     shifted = [shift(t, 0 if t.epoch_ns is None or epoch is None else t.epoch_ns - epoch) for t in named]
     parts = _renumbered(shifted)
@@ -61,26 +65,29 @@ def combine(traces: Sequence[Trace]) -> Trace:
     return _merge_devices(joined)
 
 
-def _with_host(trace: Trace) -> Trace:
-    """Name the machine after the source where it is not known, so that equal process ids stay apart."""
-    path = trace.sources["path"][0].as_py()
-    tables = {}
-    for name in ("processes", "threads", "devices"):
-        data: pa.Table = getattr(trace, name)
-        hosts = [h or path for h in data["host"].to_pylist()]
-        tables[name] = data.set_column(
-            data.schema.get_field_index("host"), data.schema.field("host"), pa.array(hosts, pa.string())
+def _told_apart(paths: Sequence[str]) -> list[str]:
+    """The end of each path: as many of its parts as tell all of them apart."""
+    parts = [PurePath(path).parts for path in paths]
+    tails = ([str(PurePath(*p[-n:])) for p in parts] for n in range(1, max(map(len, parts)) + 1))
+    return next((found for found in tails if len(set(found)) == len(set(paths))), list(paths))
+
+
+def on_host(trace: Trace, host: str, *, known: bool = True) -> Trace:
+    """A trace with its processes, threads and devices on one machine; or, not `known`, those of which it is unknown."""
+    tables = {name: getattr(trace, name) for name in ("processes", "threads", "devices")}
+    for name, data in tables.items():
+        tables[name] = put(
+            data, host=pa.array([(not known and h) or host for h in data["host"].to_pylist()], pa.string())
         )
     return replace(trace, **tables)
 
 
 def _with_source(trace: Trace) -> Trace:
     """Say of each thread which source it is from, where there is one and nobody has yet."""
-    threads, position = trace.threads, trace.threads.schema.get_field_index("source")
+    threads = trace.threads
     if trace.sources.num_rows != 1 or threads["source"].null_count < threads.num_rows:
         return trace
-    first = pa.array(np.zeros(threads.num_rows, np.int32))
-    return replace(trace, threads=threads.set_column(position, threads.schema.field("source"), first))
+    return replace(trace, threads=put(threads, source=np.zeros(threads.num_rows, np.int32)))
 
 
 def shift(trace: Trace, offset: int) -> Trace:
@@ -91,8 +98,7 @@ def shift(trace: Trace, offset: int) -> Trace:
     for name, columns in TABLES.items():
         data: pa.Table = getattr(trace, name)
         for column in {"start_ns", "end_ns"} & {c.name for c in columns}:
-            moved = pc.add(data[column], pa.scalar(offset, pa.int64()))
-            data = data.set_column(data.schema.get_field_index(column), data.schema.field(column), moved)
+            data = put(data, **{column: pc.add(data[column], pa.scalar(offset, pa.int64()))})
         tables[name] = data
     return replace(trace, **tables)
 
@@ -113,10 +119,8 @@ def _renumbered(traces: Sequence[Trace]) -> list[dict[str, pa.Table]]:
 
 
 def _offset(data: pa.Table, column: str, by: int) -> pa.Table:
-    field = data.schema.field(column)
     values = ints(data, column)
-    moved = np.where(values == NONE, NONE, values + by)
-    return data.set_column(data.schema.get_field_index(column), field, nullable(moved).cast(field.type))
+    return put(data, **{column: np.where(values == NONE, NONE, values + by)})
 
 
 def _clock_notes(traces: Sequence[Trace]) -> tuple[Note, ...]:
@@ -134,9 +138,7 @@ def _merge_devices(trace: Trace) -> Trace:
         return trace
     kept = sorted(set(target))
     place = np.array([kept.index(t) for t in target], np.int32)
-    device = trace.device
-    position = device.schema.get_field_index("device")
-    device = device.set_column(position, device.schema.field("device"), pa.array(place[ints(device, "device")]))
+    device = put(trace.device, device=place[ints(trace.device, "device")])
     return replace(
         trace, device=device, devices=table("devices", {c: [devices[i][c] for i in kept] for c in devices[0]})
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tprof.intervals import NONE, touches
-from tprof.model import ints, nullable, numbers
+from tprof.model import ints, numbers, put
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,20 +17,22 @@ if TYPE_CHECKING:
 
 
 def cut(trace: Trace, window: tuple[int, int]) -> Trace:
-    """Host and device rows that reach into a window, and the calls that launched such device rows.
+    """Host and device rows that reach into a window, and the calls that launched such device rows, or were captured.
 
     Whatever else points to a row of `host` or stands for a row of it is left out.
     """
     host, device = trace.host, within(trace.device, window)
     keep = touches(ints(host, "start_ns"), ints(host, "end_ns"), *window)
-    launch = ints(device, "launch")
-    keep[launch[launch != NONE]] = True
+    for column in ("launch", "capture"):
+        called = ints(device, column)
+        keep[called[called != NONE]] = True
     number = np.append(np.where(keep, np.cumsum(keep) - 1, NONE), NONE)
     host = host.filter(numbers(keep))
     for column in ("parent", "request"):
         host = _renumbered(host, column, number)
+    device = _renumbered(_renumbered(device, "launch", number), "capture", number)
     none = {name: getattr(trace, name).slice(0, 0) for name in ("spans", "candidates", "compiles", "graph_events")}
-    return replace(trace, host=host, device=_renumbered(device, "launch", number), **none)
+    return replace(trace, host=host, device=device, **none)
 
 
 def within(data: pa.Table, window: tuple[int, int]) -> pa.Table:
@@ -39,5 +41,4 @@ def within(data: pa.Table, window: tuple[int, int]) -> pa.Table:
 
 
 def _renumbered(data: pa.Table, column: str, number: np.ndarray) -> pa.Table:
-    position = data.schema.get_field_index(column)
-    return data.set_column(position, data.schema.field(column), nullable(number[ints(data, column)]))
+    return put(data, **{column: number[ints(data, column)]})

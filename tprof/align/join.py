@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from tprof.align.combine import combine, pointers, shift
+from tprof.align.combine import combine, on_host, pointers, shift
 from tprof.align.markers import ShapeIds, is_ours, label_calls
 from tprof.events import TABLES, Note
 from tprof.intervals import NONE
-from tprof.model import Trace, codes, ints, nullable
+from tprof.model import Trace, codes, ints, put
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def join(traces: Sequence[Trace]) -> Trace:
     host = own[0].threads["host"][0].as_py() if own[0].threads.num_rows else ""
     known = _shape_ids(own)
     placed = [_labelled(_on_clock(t, own[0]), known) for t in others]
-    joined = _merged(combine([*own, *(_on_host(t, host) for t in placed)]), "threads", ("host", "pid", "tid"))
+    joined = _merged(combine([*own, *(on_host(t, host) for t in placed)]), "threads", ("host", "pid", "tid"))
     return _merged(joined, "processes", ("host", "pid"))
 
 
@@ -68,10 +68,7 @@ def _on_clock(trace: Trace, reference: Trace) -> Trace:
         message = "holds none of the recorder's beacons; it was aligned by wall-clock time only"
         return replace(trace, notes=(*trace.notes, Note("no-beacons", message, 1, trace.sources["path"][0].as_py())))
     offset, error, _ = found
-    sources = trace.sources
-    for column, value in (("clock_offset_ns", offset), ("clock_error_ns", error)):
-        position = sources.schema.get_field_index(column)
-        sources = sources.set_column(position, sources.schema.field(column), pa.array([value], pa.int64()))
+    sources = put(trace.sources, clock_offset_ns=pa.array([offset]), clock_error_ns=pa.array([error]))
     return replace(shift(trace, -offset), sources=sources, epoch_ns=reference.epoch_ns)
 
 
@@ -88,16 +85,6 @@ def _shape_ids(own: Sequence[Trace]) -> ShapeIds:
     return {(row["pid"], row["id"]): (row["kernel"], row["key"]) for row in rows}
 
 
-def _on_host(trace: Trace, host: str) -> Trace:
-    """The trace with every process, thread and device on the recorder's host: it is the same run."""
-    tables = {}
-    for name in ("processes", "threads", "devices"):
-        data: pa.Table = getattr(trace, name)
-        position = data.schema.get_field_index("host")
-        tables[name] = data.set_column(position, data.schema.field("host"), pa.array([host] * len(data), pa.string()))
-    return replace(trace, **tables)
-
-
 def _merged(trace: Trace, name: str, keys: tuple[str, ...]) -> Trace:
     """Make rows of a table that name the same thing one row, and have the other tables point to it."""
     data: pa.Table = getattr(trace, name)
@@ -110,7 +97,5 @@ def _merged(trace: Trace, name: str, keys: tuple[str, ...]) -> Trace:
     for pointing in TABLES:
         if (column := pointers(pointing).get(name)) is not None:
             rows: pa.Table = getattr(trace, pointing)
-            field = rows.schema.field(column)
-            moved = nullable(place[ints(rows, column)]).cast(field.type)
-            tables[pointing] = rows.set_column(rows.schema.get_field_index(column), field, moved)
+            tables[pointing] = put(rows, **{column: place[ints(rows, column)]})
     return replace(trace, **tables)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tprof.align.calls import is_kind
-from tprof.align.ranges import by_thread
-from tprof.intervals import NONE, innermost
-from tprof.model import Trace, codes, ints, labels
+from tprof.align.calls import holds, is_kind
+from tprof.align.ranges import open_at
+from tprof.intervals import NONE
+from tprof.model import Trace, codes, ints, labels, put
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,10 +29,7 @@ _OURS: Final = "tprof"  # NVTX domain, and prefix of the names, of what the reco
 
 def is_ours(host: pa.Table) -> np.ndarray:
     """Whether each row is a range that the recorder emitted, shape (rows,) bool."""
-    code, names = codes(host, "name")
-    domain, domains = codes(host, "domain")
-    named = np.isin(code, [i for i, n in enumerate(names) if n.startswith(f"{_OURS}::")])
-    return named | np.isin(domain, [i for i, d in enumerate(domains) if d == _OURS])
+    return holds(host, "name", lambda name: name.startswith(f"{_OURS}::")) | holds(host, "domain", _OURS.__eq__)
 
 
 def label_calls(trace: Trace, known: Mapping[tuple[int, int], tuple[str, str]]) -> Trace:
@@ -47,13 +44,10 @@ def label_calls(trace: Trace, known: Mapping[tuple[int, int], tuple[str, str]]) 
     shape_of_name = np.array([_shape_id(n) for n in names] or [NONE])
     markers = np.flatnonzero(is_ours(host) & (shape_of_name[code] != NONE)) if len(code) else np.zeros(0, np.int64)
     calls = np.flatnonzero(is_kind(host, "runtime", "driver"))
-    start, end, thread, pid = (ints(host, c) for c in ("start_ns", "end_ns", "thread", "pid"))
+    inside = open_at(host, markers, ints(host, "start_ns")[calls], ints(host, "thread")[calls])
     shape = np.full(host.num_rows, NONE)
-    for on, at in by_thread(thread[markers]):
-        rows, here = markers[at], calls[thread[calls] == on]
-        inside = innermost(start[rows], end[rows]).at(start[here])
-        shape[here] = np.where(inside == NONE, NONE, shape_of_name[code[rows[inside]]])
-    return replace(trace, host=_labelled(host, pid, shape, known))
+    shape[calls[inside != NONE]] = shape_of_name[code[inside[inside != NONE]]]
+    return replace(trace, host=_labelled(host, ints(host, "pid"), shape, known))
 
 
 def _shape_id(name: str) -> int:
@@ -75,6 +69,5 @@ def _labelled(
         code = code.astype(np.int64)
         if len(told):
             code[told] = np.where(new[which.reshape(-1)] == NONE, code[told], new[which.reshape(-1)])
-        position = host.schema.get_field_index(column)
-        host = host.set_column(position, host.schema.field(column), labels(code, text))
+        host = put(host, **{column: labels(code, text)})
     return host

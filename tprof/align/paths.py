@@ -14,7 +14,7 @@ import numpy as np
 
 from tprof.events import PATHS, Path
 from tprof.intervals import NONE
-from tprof.model import codes, labels
+from tprof.model import codes, labels, put
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,4 +93,4 @@ def add_paths(device: pa.Table) -> pa.Table:
     by_kind = np.array([PATHS.index(_BY_KIND[k]) if k in _BY_KIND else NONE for k in kinds] or [0], np.int32)
     path = by_kind[kind] if len(kind) else np.zeros(0, np.int32)
     path = np.where(path == NONE, by_name[name] if len(name) else path, path)
-    return device.set_column(device.schema.get_field_index("path"), device.schema.field("path"), labels(path, PATHS))
+    return put(device, path=labels(path, PATHS))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tprof.align.calls import is_kind
-from tprof.align.ranges import by_thread
+from tprof.align.calls import holds, is_kind
+from tprof.align.ranges import open_at
 from tprof.events import PURPOSES, Purpose
-from tprof.intervals import NONE, innermost
-from tprof.model import Trace, codes, ints, labels
+from tprof.intervals import NONE
+from tprof.model import Trace, codes, ints, labels, put
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,13 +46,8 @@ def add_purposes(trace: Trace, found: Inference, phases: Mapping[str, str]) -> T
     purpose[recorded] = told[launch[recorded]]
     # A launch is work because nothing says otherwise; only ranges of the user or of a recorder make that a record.
     basis = np.where(recorded, 0, 1)
-    device = trace.device
-    for column, values in (
-        ("purpose", labels(purpose, PURPOSES)),
-        ("purpose_basis", labels(basis, ("recorded", "inferred"))),
-    ):
-        device = device.set_column(device.schema.get_field_index(column), device.schema.field(column), values)
-    return replace(trace, device=device)
+    known = {"purpose": labels(purpose, PURPOSES), "purpose_basis": labels(basis, ("recorded", "inferred"))}
+    return replace(trace, device=put(trace.device, **known))
 
 
 def _by_range(trace: Trace, phases: Mapping[str, str]) -> np.ndarray:
@@ -65,28 +60,18 @@ def _by_range(trace: Trace, phases: Mapping[str, str]) -> np.ndarray:
     by_name = np.array([_purpose(n, phases) for n in names] or [NONE])
     ranges = np.flatnonzero(is_kind(host, "range", "startend"))
     ranges = ranges[by_name[code[ranges]] != NONE]
-    start, end, thread = (ints(host, c) for c in ("start_ns", "end_ns", "thread"))
     calls = np.flatnonzero(is_kind(host, "runtime", "driver"))
-    for on, at in by_thread(thread[ranges]):
-        rows = ranges[at]
-        here = calls[thread[calls] == on]
-        owner = innermost(start[rows], end[rows]).at(start[here])
-        out[here] = np.where(owner == NONE, NONE, by_name[code[rows[owner]]])
+    owner = open_at(host, ranges, ints(host, "start_ns")[calls], ints(host, "thread")[calls])
+    out[calls[owner != NONE]] = by_name[code[owner[owner != NONE]]]
     return out
 
 
 def _by_candidate(trace: Trace, told: np.ndarray) -> np.ndarray:
     """The same with every call inside a recorded candidate called tuning, unless a range inside it says otherwise."""
-    code, bases = codes(trace.candidates, "basis")
-    recorded = np.isin(code, [n for n, basis in enumerate(bases) if basis == "recorded"])
-    start, end, thread = (ints(trace.candidates, c)[recorded] for c in ("start_ns", "end_ns", "thread"))
-    calls = np.flatnonzero(is_kind(trace.host, "runtime", "driver"))
-    begun, on_thread = ints(trace.host, "start_ns")[calls], ints(trace.host, "thread")[calls]
-    for on, rows in by_thread(thread):
-        here = on_thread == on
-        inside = innermost(start[rows], end[rows]).at(begun[here]) != NONE
-        tuning = calls[here][inside]
-        told[tuning] = np.where(told[tuning] == NONE, PURPOSES.index("tuning"), told[tuning])
+    recorded = np.flatnonzero(holds(trace.candidates, "basis", "recorded".__eq__))
+    calls = np.flatnonzero(is_kind(trace.host, "runtime", "driver") & (told == NONE))
+    begun, thread = ints(trace.host, "start_ns")[calls], ints(trace.host, "thread")[calls]
+    told[calls[open_at(trace.candidates, recorded, begun, thread) != NONE]] = PURPOSES.index("tuning")
     return told
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tprof.align.calls import is_kind
+from tprof.align.calls import holds, is_kind
 from tprof.intervals import NONE, innermost, parents
-from tprof.model import Trace, codes, ints, nullable
+from tprof.model import Trace, ints, put
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,10 +23,8 @@ DEFAULT_REQUESTS = (("request*",), ("ProfilerStep*",))
 
 def match_ranges(trace: Trace, patterns: Iterable[str]) -> np.ndarray:
     """Rows of `host` that are user ranges and whose name matches a glob, in row order."""
-    code, names = codes(trace.host, "name")
-    wanted = [i for i, name in enumerate(names) if any(fnmatchcase(name, p) for p in patterns)]
-    rows = np.flatnonzero(is_kind(trace.host, "range", "startend", "request"))
-    return rows[np.isin(code[rows], wanted)]
+    wanted = holds(trace.host, "name", lambda name: any(fnmatchcase(name, p) for p in patterns))
+    return np.flatnonzero(wanted & is_kind(trace.host, "range", "startend", "request"))
 
 
 def request_rows(trace: Trace, patterns: Sequence[str] = ()) -> np.ndarray:
@@ -58,9 +56,29 @@ def by_thread(thread: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
             yield int(thread[rows[0]]), rows
 
 
+def open_at(events: pa.Table, rows: np.ndarray, instant: np.ndarray, thread: np.ndarray) -> np.ndarray:
+    """Row of the innermost event that is open on a thread at an instant, -1 for none; shape (instants,).
+
+    Args:
+        events: a table with `start_ns`, `end_ns` and `thread`.
+        rows: of the events that count.
+        instant: ns, shape (instants,).
+        thread: row of `threads`, of each instant.
+    """
+    start, end, on = (ints(events, c) for c in ("start_ns", "end_ns", "thread"))
+    out = np.full(len(instant), NONE)
+    for one, at in by_thread(on[rows]):
+        here = np.flatnonzero(thread == one)
+        out[here] = innermost(start, end, rows[at]).at(instant[here])
+    return out
+
+
 def looked_up(column: np.ndarray, rows: np.ndarray, otherwise: np.ndarray | int = NONE) -> np.ndarray:
     """The column at some rows, something else where a row is -1."""
-    return np.where(rows == NONE, otherwise, column[rows]) if len(column) else np.where(rows == NONE, otherwise, NONE)
+    if not len(column):
+        return np.where(rows == NONE, otherwise, NONE)
+    none = rows == NONE
+    return np.where(none, otherwise, column[rows]) if none.any() else column[rows]
 
 
 def enclosing(host: pa.Table, rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
@@ -81,11 +99,9 @@ def add_parents(trace: Trace) -> Trace:
     )
     start, end, thread = (ints(host, c) for c in ("start_ns", "end_ns", "thread"))
     out = np.full(host.num_rows, NONE)
-    for on, at in by_thread(thread[containers]):
+    for _, at in by_thread(thread[containers]):
         rows = containers[at]
         above = parents(start[rows], end[rows])
         out[rows] = np.where(above == NONE, NONE, rows[above])
-        here = calls[thread[calls] == on]
-        out[here] = innermost(start, end, rows).at(start[here])
-    position = host.schema.get_field_index("parent")
-    return replace(trace, host=host.set_column(position, host.schema.field("parent"), nullable(out)))
+    out[calls] = open_at(host, containers, start[calls], thread[calls])
+    return replace(trace, host=put(host, parent=out))

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tprof.align.calls import GRAPH, call_classes, is_kind
-from tprof.align.ranges import by_thread
+from tprof.align.calls import GRAPH, call_classes, holds, is_kind
+from tprof.align.links import first_events
+from tprof.align.ranges import by_thread, open_at
 from tprof.events import Note
-from tprof.intervals import NONE, union
-from tprof.intervals import at as covering
-from tprof.model import Trace, codes, ints, labels, nullable
+from tprof.intervals import NONE
+from tprof.model import Trace, codes, ints, labels, put
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,9 +36,9 @@ def add_shapes(trace: Trace) -> Trace:
     told = call != NONE
     for column in ("shape_key", "kernel"):
         code, values = codes(host, column)
-        host = _set(host, column, labels(np.where(told, code[call], code), values))
+        host = put(host, **{column: labels(np.where(told, code[call], code), values)})
     request = ints(host, "request")
-    host = _set(host, "request", nullable(np.where(told, request[call], request)))
+    host = put(host, request=np.where(told, request[call], request))
     notes = trace.notes
     if apart:
         message = "recorded launches have no counterpart among the profiler's, which began later or lost some"
@@ -70,27 +70,12 @@ def _matched(trace: Trace, launches: np.ndarray) -> tuple[np.ndarray, int]:
 
 def _captured(host: pa.Table, rows: np.ndarray) -> np.ndarray:
     """Whether each of the rows began within a recorded graph capture on its thread, shape (rows,) bool."""
-    start, end, thread = (ints(host, c) for c in ("start_ns", "end_ns", "thread"))
-    phase, phases = codes(host, "phase")
-    capture = np.isin(phase, [i for i, name in enumerate(phases) if name == "graph_capture"])
-    captures = np.flatnonzero(is_kind(host, "cold") & capture)
-    inside = np.zeros(len(rows), bool)
-    for on, at in by_thread(thread[rows]):
-        here = captures[thread[captures] == on]
-        inside[at] = covering(union(start[here], end[here]), start[rows[at]]) != NONE
-    return inside
+    captures = np.flatnonzero(is_kind(host, "cold") & holds(host, "phase", "graph_capture".__eq__))
+    return open_at(host, captures, ints(host, "start_ns")[rows], ints(host, "thread")[rows]) != NONE
 
 
 def _first_kernel(trace: Trace) -> np.ndarray:
     """Name of the first device event of each host row, shape (host rows,) of str, empty for none."""
-    launch = ints(trace.device, "launch")
     code, names = codes(trace.device, "name")
-    order = np.argsort(-ints(trace.device, "start_ns"), kind="stable")
-    order = order[launch[order] != NONE]
-    out = np.full(trace.host.num_rows, "", object)
-    out[launch[order]] = np.array(names, object)[code[order]]
-    return out
-
-
-def _set(host: pa.Table, column: str, values: pa.Array) -> pa.Table:
-    return host.set_column(host.schema.get_field_index(column), host.schema.field(column), values)
+    first = first_events(trace)
+    return np.array([*names, ""], object)[np.where(first == NONE, len(names), np.append(code, 0)[first])]

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
 from tprof.align.calls import NOT_A_CALL, call_classes
 from tprof.align.infer.run import benchmark_kernel
+from tprof.align.links import first_events
 from tprof.align.paths import FILL
-from tprof.align.ranges import by_thread
-from tprof.align.recorded import cold_events
+from tprof.align.ranges import open_at
+from tprof.align.recorded import ColdEvents, cold_events
 from tprof.events import COLD_PHASES, PHASES
-from tprof.intervals import NONE, clip, innermost
-from tprof.model import Trace, codes, ints, labels, nullable, table
+from tprof.intervals import NONE, clip, innermost, summed
+from tprof.model import Trace, codes, ints, labels, put, table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tprof.align.infer import Inference
     from tprof.align.infer.thread import FirstUse, ThreadView
-    from tprof.align.recorded import ColdEvents
 
 
 def add_spans(trace: Trace, found: Inference, phases: Mapping[str, str]) -> Trace:
@@ -38,21 +38,12 @@ def add_spans(trace: Trace, found: Inference, phases: Mapping[str, str]) -> Trac
     )
 
 
-@dataclass
-class _Pool:
-    """Cold events of either basis, as columns."""
+def _pool(trace: Trace, found: Inference, phases: Mapping[str, str]) -> tuple[ColdEvents, int]:
+    """Inferred stretches as they show after painting, then recorded events (of two equal ones the record wins).
 
-    start: np.ndarray
-    end: np.ndarray
-    thread: np.ndarray
-    phase: np.ndarray
-    inferred: np.ndarray
-    evidence: np.ndarray
-    kernel: np.ndarray
-
-
-def _pool(trace: Trace, found: Inference, phases: Mapping[str, str]) -> _Pool:
-    """Inferred stretches as they show after painting, then recorded events: of two equal ones the record wins."""
+    Returns:
+        All of them, and how many are inferred.
+    """
     parts = []
     for thread, (layers, steps) in found.layers.items():
         shown = np.flatnonzero(steps.value != NONE)
@@ -64,9 +55,8 @@ def _pool(trace: Trace, found: Inference, phases: Mapping[str, str]) -> _Pool:
         ))  # fmt: skip
     told = cold_events(trace, phases)
     parts.append((told.start, told.end, told.thread, told.phase, told.name, _kernels(told, found)))
-    start, end, thread_of, phase, evidence, kernel = (np.concatenate(column) for column in zip(*parts, strict=True))
-    inferred = np.arange(len(start)) < len(start) - len(told.start)
-    return _Pool(start, end, thread_of, phase, inferred, evidence, kernel)
+    pool = ColdEvents(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return pool, len(pool.start) - len(told.start)
 
 
 def _kernels(told: ColdEvents, found: Inference) -> np.ndarray:
@@ -81,7 +71,7 @@ def _kernels(told: ColdEvents, found: Inference) -> np.ndarray:
 
 
 def _spans(trace: Trace, found: Inference, phases: Mapping[str, str]) -> pa.Table:
-    pool = _pool(trace, found, phases)
+    pool, inferred = _pool(trace, found, phases)
     begin, finish, owner = [], [], []
     # A range that the user mapped to a warm phase never hides something cold, so the two are made exclusive apart.
     group = pool.thread * 2 + (pool.phase < len(COLD_PHASES))
@@ -100,9 +90,9 @@ def _spans(trace: Trace, found: Inference, phases: Mapping[str, str]) -> pa.Tabl
         "end_ns": np.concatenate(finish),
         "thread": pool.thread[who].astype(np.int32),
         "phase": labels(pool.phase[who], PHASES),
-        "basis": labels(pool.inferred[who].astype(np.int32), ("recorded", "inferred")),
+        "basis": labels((who < inferred).astype(np.int32), ("recorded", "inferred")),
         "kernel": pool.kernel[who].tolist(),
-        "evidence": pool.evidence[who].tolist(),
+        "evidence": pool.name[who].tolist(),
     }
     return table("spans", columns, len(who))
 
@@ -145,30 +135,21 @@ def _with_device_time(trace: Trace) -> pa.Table:
     if not candidates.num_rows or not trace.device.num_rows:
         return candidates
     busy, called = _busy_by_launch(trace), call_classes(trace.host) != NOT_A_CALL
-    start, thread = ints(trace.host, "start_ns"), ints(trace.host, "thread")
-    fill = _fills(trace)
-    own, flush = np.zeros(candidates.num_rows, np.int64), np.zeros(candidates.num_rows, np.int64)
-    for on, rows in by_thread(ints(candidates, "thread")):
-        calls = np.flatnonzero(called & (thread == on) & (busy > 0))
-        inside = innermost(ints(candidates, "start_ns")[rows], ints(candidates, "end_ns")[rows]).at(start[calls])
-        for values, which in ((own, ~fill[calls]), (flush, fill[calls])):
-            hit = (inside != NONE) & which
-            np.add.at(values, rows[inside[hit]], busy[calls[hit]])
-    for column, values in (("device_ns", own), ("flush_ns", flush)):
-        candidates = candidates.set_column(
-            candidates.schema.get_field_index(column), candidates.schema.field(column), pa.array(values)
-        )
-    return candidates
+    calls = np.flatnonzero(called & (busy > 0))
+    start, thread = (ints(trace.host, c)[calls] for c in ("start_ns", "thread"))
+    inside, fill = open_at(candidates, np.arange(len(candidates)), start, thread), _fills(trace)[calls]
+    parts = [
+        summed(inside[hit], busy[calls[hit]], len(candidates)) for hit in ((inside != NONE) & f for f in (~fill, fill))
+    ]
+    return put(candidates, device_ns=parts[0], flush_ns=parts[1])
 
 
 def _fills(trace: Trace) -> np.ndarray:
     """Whether what each host row enqueued first is a fill, shape (host rows,) bool."""
     code, names = codes(trace.device, "name")
-    launch = ints(trace.device, "launch")
-    out = np.zeros(trace.host.num_rows, bool)
-    linked = launch != NONE
-    out[launch[linked]] = np.array([bool(FILL.search(n)) for n in names] or [False])[code[linked]]
-    return out
+    fill = np.array([bool(FILL.search(n)) for n in names] or [False])
+    first = first_events(trace)
+    return (first != NONE) & fill[np.append(code, 0)[first]]
 
 
 def _busy_by_launch(trace: Trace) -> np.ndarray:
@@ -180,12 +161,7 @@ def _busy_by_launch(trace: Trace) -> np.ndarray:
     return busy
 
 
-_TOLD_APART = {
-    "compile_ns": "compile",
-    "cache_ns": "cache",
-    "launcher_build_ns": "launcher_build",
-    "module_load_ns": "module_load",
-}
+_TOLD_APART: Final = ("compile", "cache", "launcher_build", "module_load")
 
 
 def _compiles(spans: pa.Table, found: Inference, first: dict[int, int]) -> pa.Table:
@@ -196,22 +172,14 @@ def _compiles(spans: pa.Table, found: Inference, first: dict[int, int]) -> pa.Ta
         here = thread == on
         for use in uses:
             low, high = clip(start[here], end[here], use.start, use.end)
-            spent = np.bincount(phase[here], weights=high - low, minlength=len(PHASES)).astype(np.int64)
+            spent = summed(phase[here], high - low, len(PHASES))
             rows.append(_compile_row(on, use, spent, first[on]))
-    columns = {c: [row[c] for row in rows] for c in (rows[0] if rows else ())}
-    if rows:
-        columns["candidate"] = nullable(np.array(columns["candidate"], np.int64))
-    return table("compiles", columns, len(rows))
+    return table("compiles", {c: [row[c] for row in rows] for c in (rows[0] if rows else ())}, len(rows))
 
 
 def _compile_row(thread: int, use: FirstUse, spent: np.ndarray, first: int) -> dict[str, object]:
     """One row; phases that a trace without load calls cannot tell apart stay null."""
-    by_phase: dict[str, int | None] = {column: int(spent[PHASES.index(phase)]) for column, phase in _TOLD_APART.items()}
-    if use.loads is None:
-        by_phase = {
-            column: by_phase[column] if column == "compile_ns" and not use.graph_compile else None
-            for column in by_phase
-        }
+    known = _TOLD_APART if use.loads is not None else () if use.graph_compile else ("compile",)
     return {
         "start_ns": use.start,
         "end_ns": use.end,
@@ -220,7 +188,7 @@ def _compile_row(thread: int, use: FirstUse, spent: np.ndarray, first: int) -> d
         "basis": "inferred",
         "cache_hit": use.cache_hit,
         "graph_compile": use.graph_compile,
-        "candidate": NONE if use.candidate == NONE else first + use.candidate,
+        "candidate": None if use.candidate == NONE else first + use.candidate,
         "loads": use.loads,
-        **by_phase,
+        **{f"{phase}_ns": int(spent[PHASES.index(phase)]) if phase in known else None for phase in _TOLD_APART},
     }

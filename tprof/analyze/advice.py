@@ -5,7 +5,6 @@ Every bound errs on the side of the kernel: it is refused only where even one th
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,9 +15,9 @@ from tprof.analyze.census import Census
 from tprof.analyze.kernels import working_rows
 from tprof.analyze.latency import SMALL_SHARE
 from tprof.analyze.operators import operator_rows
-from tprof.analyze.ranks import percentile
 from tprof.analyze.requests import device_sets, requests
 from tprof.analyze.result import Result, few, source_rows, weakest
+from tprof.analyze.rows import grouped, percentile
 from tprof.analyze.shapes import shape_rows
 from tprof.analyze.verdicts import concentration
 from tprof.intervals import clip, covered
@@ -85,19 +84,15 @@ def advise(attribution: Attribution, options: Options, job_ns: int | None = None
     chains = [_chain(row, job) for row in chains]
     worth = np.array([row["verdict"] == FUSE for row in chains] + [False])[chain]
     inside = {row["operator"]: row["total_ns"] for row in _by_operator(operator_rows(trace, rows[worth]))}  # all aten
-    cold: Counter[str] = Counter()
-    for row in shapes:
-        cold[row["kernel"]] += row["cold_ns"]
-    groups = _by_operator(operator_rows(trace, rows))
-    operators = [_operator(row, job, inside, cold) for row in groups]
+    cold = {kernel: sum(row["cold_ns"] for row in own) for kernel, own in grouped(shapes, "kernel").items()}
+    operators = [_operator(row, job, inside, cold) for row in _by_operator(operator_rows(trace, rows))]
     answer = _answer(operators, chains, whole)
-    asked = [{"topic": topic, "question": question} for topic, question in QUESTIONS]
     tables = {
         "answer": [{"answer": answer}],
         "job": [whole],
         "operators": operators[: options.top],
         "chains": chains[: options.top],
-        "questions": asked,
+        "questions": [{"topic": topic, "question": question} for topic, question in QUESTIONS],
     }
     return Result("advise", tables, {**tables, "answer": answer, "job": whole}, trace.notes, source_rows(trace))
 
@@ -135,31 +130,23 @@ def _job(
 
 def _by_operator(rows: list[Row]) -> list[Row]:
     """Rows of `operator_rows` by operator and path, with how concentrated their shapes are; most time first."""
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row["operator"], row["path"]), []).append(row)
-    found = [_group(operator, path, own) for (operator, path), own in groups.items()]
+    found = [_group(own) for own in grouped(rows, "operator", "path").values()]
     return sorted(found, key=lambda row: (-row["total_ns"], row["operator"]))
 
 
-def _group(operator: str, path: str, own: list[Row]) -> Row:
-    known = [row["shape"] is not None for row in own]
-    by_shape: dict[str | None, int] = {}
-    for row in own:
-        by_shape[row["shape"]] = by_shape.get(row["shape"], 0) + row["calls"]
-    spread = concentration(operator, list(by_shape.values()))
+def _group(own: list[Row]) -> Row:
+    by_shape = {shape: sum(row["calls"] for row in same) for shape, same in grouped(own, "shape").items()}
+    known, spread = None not in by_shape, concentration(own[0]["operator"], list(by_shape.values()))
     top = sorted(by_shape.values())[-5:]
     return {
-        "operator": operator,
-        "path": path,
+        **{key: own[0][key] for key in ("operator", "path")},
         "implementation": few([row["implementation"] for row in own if row["implementation"]], 2) or None,
         "kernel": own[0]["kernel"],
         "calls": spread["calls"],
-        "total_ns": sum(row["total_ns"] for row in own),
-        "of_work_share": sum(row["of_work_share"] for row in own),
-        "shapes": len(by_shape) if all(known) else None,
-        "hot_shapes": spread["hot_keys"] if all(known) else None,
-        "top5_share": sum(top) / spread["calls"] if all(known) and spread["calls"] else None,
+        **{name: sum(row[name] for row in own) for name in ("total_ns", "of_work_share")},
+        "shapes": len(by_shape) if known else None,
+        "hot_shapes": spread["hot_keys"] if known else None,
+        "top5_share": sum(top) / spread["calls"] if known and spread["calls"] else None,
     }
 
 
@@ -177,20 +164,17 @@ def _operator(row: Row, job: Job, inside: Mapping[str, int], cold: Mapping[str, 
 def _by_path(row: Row) -> tuple[str, str] | None:
     """What the implementation alone decides."""
     path, whose = row["path"], row["implementation"]
-    if path == "library":
-        return (
-            NOT,
-            f"served by {whose or 'a library'}: replace it only by what is faster on every hot shape (`tprof accept`)",
-        )
-    if path == "memory":
-        return NOT, "a copy or fill of the runtime: avoid it or overlap it"
-    if path == "collective":
-        return NOT, "communication: overlap it; a kernel does not make the link faster"
     if path in {"triton", "inductor"}:
         ratio = (row["cold_ns"] or 0) // max(row["total_ns"], 1)
         paid = f"its cold start took {ratio:,} times its work here: pin it and warm it up (`tprof plan`)"
         return HAVE, paid if ratio else "compiled already"
-    return None
+    why = {
+        "library": f"served by {whose or 'a library'}: "
+        "replace it only by what is faster on every hot shape (`tprof accept`)",
+        "memory": "a copy or fill of the runtime: avoid it or overlap it",
+        "collective": "communication: overlap it; a kernel does not make the link faster",
+    }
+    return (NOT, why[path]) if path in why else None
 
 
 def _not_worth(row: Row, job: Job, gain_ns: int) -> tuple[str, str] | None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tprof.align.ranges import request_rows
+from tprof.align.ranges import open_at, request_rows
 from tprof.analyze.first_uses import thread_label
-from tprof.analyze.recorded import recorded_spans
+from tprof.analyze.rows import recorded_spans
 from tprof.model import NULL, codes, ints
 
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ class Asked:
         ready = [row for row in trace.startup.to_pylist() if row["kind"] == "ready"]
         self._ready = {row["process"]: row["start_ns"] for row in reversed(ready)}
         self._requests = request_rows(trace, ranges)
-        start, end, thread = (ints(trace.host, c)[self._requests] for c in ("start_ns", "end_ns", "thread"))
-        self._open = start, end, thread
         self._name, self._names = codes(trace.host, "name")
 
     def of(self, thread: int, start_ns: int, end_ns: int) -> Row:
@@ -75,9 +73,8 @@ class Asked:
 
     def _around(self, thread: int, instant: int) -> int | None:
         """The request range that is open on a thread, the innermost one."""
-        start, end, on = self._open
-        found = np.flatnonzero((on == thread) & (start <= instant) & (end > instant))
-        return int(self._requests[found[np.argmax(start[found])]]) if len(found) else None
+        row = int(open_at(self._trace.host, self._requests, np.array([instant]), np.array([thread]))[0])
+        return None if row == NULL else row
 
     def _line(self, thread: int) -> Iterator[int]:
         """The process of a thread, then its parents, nearest first."""

@@ -20,6 +20,7 @@ from tprof.analyze.busy import busy_by_purpose, device_events, extent
 from tprof.analyze.gaps import BUSY, EVER, IDLE, LEAD, TAIL, Gaps, find_gaps
 from tprof.analyze.timeline import UNATTRIBUTED, Timelines, pack
 from tprof.intervals import NONE
+from tprof.model import distinct
 
 if TYPE_CHECKING:
     from tprof.analyze.busy import DeviceEvents, Set
@@ -86,21 +87,39 @@ class Attribution:
 
     def _partition(self, events: DeviceEvents) -> Pieces:
         gaps, busy, again = find_gaps(events, self.extent), self.busy[events.device], self._continues_graph(events)
-        linked = events.launch[events.launch != NONE]
-        last = int(self.timelines.thread[linked[-1]]) if len(linked) else NONE
-        blocks = []
+        in_graph = (gaps.event != NONE) & again[gaps.event]
+        thread = self._waited_for(events, gaps, in_graph)
+        columns = self._room(gaps, busy, thread)
+        done = 0
         for first in range(0, len(gaps.start), _BLOCK):
-            block = gaps.some(slice(first, first + _BLOCK))
+            rows = slice(first, first + _BLOCK)
+            block = gaps.some(rows)
             until = gaps.start[first + _BLOCK] if first + _BLOCK < len(gaps.start) else EVER.max
-            in_graph = (block.event != NONE) & again[block.event]
-            thread = looked_up(self.timelines.thread, looked_up(events.launch, block.event))
-            thread[(block.where == TAIL) & (block.end < EVER.max)] = last
-            thread[in_graph] = NONE
             parts = [_busy_part(i, s, (block.start[0], until)) for i, s in enumerate(busy)]
-            parts += self._idle_parts(events, block, thread, in_graph)
-            blocks.append((*_sorted(parts, block, first), thread.astype(np.int32)))
-        start, where, value, gap, thread = (np.concatenate(column) for column in zip(*blocks, strict=True))
-        return Pieces(np.append(start, gaps.end[-1]), where, value, gap, looked_up(events.row, gaps.event), thread)
+            parts += self._idle_parts(events, block, thread[rows], in_graph[rows])
+            found = _sorted(parts, block, first)
+            for column, values in zip(columns, found, strict=True):
+                column[done : done + len(values)] = values
+            done += len(found[0])
+        bounds, *others = columns
+        bounds[done] = gaps.end[-1]
+        where, value, gap = (column[:done] for column in others)
+        return Pieces(bounds[: done + 1], where, value, gap, looked_up(events.row, gaps.event), thread)
+
+    def _waited_for(self, events: DeviceEvents, gaps: Gaps, in_graph: np.ndarray) -> np.ndarray:
+        """Thread that launched what ended each gap, -1 where none is known; int32 of shape (gaps,)."""
+        linked = events.launch[events.launch != NONE]
+        thread = looked_up(self.timelines.thread, looked_up(events.launch, gaps.event)).astype(np.int32)
+        last = int(self.timelines.thread[linked[-1]]) if len(linked) else NONE
+        thread[(gaps.where == TAIL) & (gaps.end < EVER.max)] = last
+        thread[in_graph] = NONE
+        return thread
+
+    def _room(self, gaps: Gaps, busy: list[Set], thread: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Begin, where, value and gap of as many pieces as there can be; what is not used takes no memory."""
+        changes = sum(len(self.timelines.of(on).value) for on in distinct(thread).tolist() if on != NONE)
+        most = 4 * len(gaps.start) + sum(len(start) for start, _ in busy) + changes
+        return tuple(np.empty(most + 1, kind) for kind in (np.int64, np.int8, np.int16, np.int32))
 
     def _idle_parts(self, events: DeviceEvents, gaps: Gaps, thread: np.ndarray, in_graph: np.ndarray) -> list[Part]:
         """Pieces of gaps, each by what the thread that it waited for was doing."""
@@ -118,7 +137,8 @@ class Attribution:
             else:  # the call is all launch, as is what follows
                 over[at] = called[at]
         idle = np.where(events.stream_idle_since[event] == g0, TURNAROUND, DEPENDENCY)
-        parts.append((over, g1, np.where(returned > g0, LAUNCHING, idle), waits))
+        first = gaps.where[waits] == LEAD  # which begins with the trace, so no call was over before it
+        parts.append((over, g1, np.where((returned > g0) | first, LAUNCHING, idle), waits))
         return parts
 
     def _continues_graph(self, events: DeviceEvents) -> np.ndarray:
@@ -151,4 +171,5 @@ def _sorted(parts: list[Part], gaps: Gaps, first: int) -> tuple[np.ndarray, np.n
     value, row = value[order].astype(np.int16), row[order].astype(np.int32)
     new = np.append(True, (value[1:] != value[:-1]) | (row[1:] != row[:-1]))
     order, value, row = order[new], value[new], row[new]
-    return start[order], np.append(gaps.where, np.int8(BUSY))[row], value, np.where(row == NONE, NONE, row + first)
+    where = np.append(gaps.where, np.int8(BUSY))[row]
+    return start[order], where, value, np.where(row == NONE, np.int32(NONE), row + np.int32(first))

@@ -7,6 +7,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Final
 
 from tprof.analyze.result import Result, Row, source_rows, weakest
+from tprof.analyze.rows import grouped
 from tprof.analyze.tunings import Tuning, growing, tunings
 from tprof.analyze.variants import Variants
 
@@ -85,8 +86,10 @@ def _tuning(tuning: Tuning, rows: list[Row], trace: Trace, zero_ns: int, ceiling
     """One search: the winner, its margin, why it won, and how many calls pay for the search."""
     timed = [row for row in rows if row["time_ns"]]
     best = next((row for row in timed if row["winner"]), timed[0] if timed else None)
+    other = next((row for row in timed if row is not best), None)
     first = next((row for row in timed if row["order"] == 0), None)
     saved = _saved(first, best)
+    margin = _margin(best, other)
     calls = _calls(trace, tuning)
     return {
         "at_ns": tuning.start_ns - zero_ns,
@@ -100,8 +103,8 @@ def _tuning(tuning: Tuning, rows: list[Row], trace: Trace, zero_ns: int, ceiling
         "failed": sum(row["error"] is not None for row in rows),
         "winner": best["config"] if best else None,
         "winner_ns": best["time_ns"] if best else None,
-        **(margin := _margin(timed, best)),
-        "why": _why(timed, best),
+        **margin,
+        "why": _why(best, other),
         "verdict": "; ".join(_doubts(timed, best, ceiling, tie=margin["tie"])) or None,
         "saved_per_call_ns": saved,
         "calls": calls,
@@ -120,13 +123,8 @@ def _saved(first: Row | None, best: Row | None) -> int | None:
     return max(first[column] - best[column], 0)
 
 
-def _next(timed: list[Row], best: Row | None) -> Row | None:
-    return next((row for row in timed if row is not best), None)
-
-
-def _margin(timed: list[Row], best: Row | None) -> Row:
+def _margin(best: Row | None, other: Row | None) -> Row:
     """How much faster the winner was than the next, and whether that is less than its own spread."""
-    other = _next(timed, best)
     if best is None or other is None:
         return {"margin_share": None, "tie": None}
     margin = other["time_ns"] - best["time_ns"]
@@ -134,9 +132,8 @@ def _margin(timed: list[Row], best: Row | None) -> Row:
     return {"margin_share": margin / other["time_ns"], "tie": margin < max(spreads) if spreads else None}
 
 
-def _why(timed: list[Row], best: Row | None) -> str | None:
+def _why(best: Row | None, other: Row | None) -> str | None:
     """What the winner has better than the next: facts beside the result, no proof of a cause."""
-    other = _next(timed, best)
     if best is None or other is None:
         return None
     said = [text for text in (_less(best, other, *what) for what in _SMALLER) if text]
@@ -211,8 +208,7 @@ def _calls(trace: Trace, tuning: Tuning) -> int | None:
 def _kernels(searches: list[Tuning], told: list[Row], ranked: list[Row]) -> list[Row]:
     """What the searches of each kernel cost, what they won so far, and how much smaller the space could be."""
     found = []
-    for kernel in dict.fromkeys(row["kernel"] for row in told):
-        mine = [row for row in told if row["kernel"] == kernel]
+    for kernel, mine in grouped(told, "kernel").items():
         saved = [row["saved_ns"] for row in mine if row["saved_ns"] is not None]
         calls = [row["calls"] for row in mine if row["calls"] is not None]
         cost = sum(row["wall_ns"] for row in mine)
@@ -224,7 +220,7 @@ def _kernels(searches: list[Tuning], told: list[Row], ranked: list[Row]) -> list
             "most_values_of": argument or None,
             "values": len(first) or None,
             "candidates": max(row["candidates"] for row in mine),
-            "useful": _useful([i for i, row in enumerate(told) if row["kernel"] == kernel], ranked),
+            "useful": _useful([row for row in ranked if row["kernel"] == kernel and row["time_ns"]]),
             "tuning_ns": cost,
             "calls": sum(calls) if calls else None,
             "saved_ns": sum(saved) if saved else None,
@@ -234,12 +230,10 @@ def _kernels(searches: list[Tuning], told: list[Row], ranked: list[Row]) -> list
     return sorted(found, key=lambda row: -row["tuning_ns"])
 
 
-def _useful(numbers: list[int], ranked: list[Row]) -> int | None:
+def _useful(timed: list[Row]) -> int | None:
     """Configurations that came within 5 % of the best of any search: the others could be left out."""
-    good = set()
-    for number in numbers:
-        timed = [row for row in ranked if row["tuning"] == number and row["time_ns"]]
-        good |= {row["config"] for row in timed if row["time_ns"] <= (1 + _NEAR) * timed[0]["time_ns"]}
+    searches = grouped(timed, "tuning").values()
+    good = {row["config"] for own in searches for row in own if row["time_ns"] <= (1 + _NEAR) * own[0]["time_ns"]}
     return len(good - {None}) or None
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tprof.align.calls import is_kind
+from tprof.align.calls import BOOKKEEPING, is_kind
+from tprof.errors import TprofError
 from tprof.events import PURPOSES
 from tprof.intervals import subtract, union
-from tprof.model import Trace, codes, distinct, first_rows, ints, refine
+from tprof.model import TIME_LIMIT, Trace, codes, distinct, first_rows, ints, refine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,11 +102,23 @@ def joined(sets: Sequence[Set]) -> Set:
 
 def extent(trace: Trace) -> tuple[int, int]:
     """First and last instant of any host or device event, bookkeeping rows left out; (0, 0) for an empty trace."""
-    real = ~is_kind(trace.host, "overhead", "mark")
+    real = ~is_kind(trace.host, *BOOKKEEPING)
     if not real.any() and not trace.device.num_rows:
         return 0, 0
     ever = np.iinfo(np.int64)
     start = ints(trace.host, "start_ns").min(where=real, initial=ever.max)
     end = ints(trace.host, "end_ns").max(where=real, initial=ever.min)
     device = (ints(trace.device, c) for c in ("start_ns", "end_ns"))
-    return int(min(start, next(device).min(initial=start))), int(max(end, next(device).max(initial=end)))
+    low, high = int(min(start, next(device).min(initial=start))), int(max(end, next(device).max(initial=end)))
+    _check_sums(trace, high - low)
+    return low, high
+
+
+def _check_sums(trace: Trace, window_ns: int) -> None:
+    """Refuse what int64 sums would answer wrongly."""
+    for data in (trace.host, trace.device):
+        if window_ns * data.num_rows >= TIME_LIMIT:  # else no sum of lengths can be so large
+            lasting = ints(data, "end_ns").astype(np.float64) - ints(data, "start_ns")
+            if lasting.sum() >= TIME_LIMIT:
+                said = ", ".join(trace.sources["path"].to_pylist())
+                raise TprofError(f"{said}: its events last over 146 years together; its times are damaged: record anew")

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tprof.align.calls import is_kind
-from tprof.align.ranges import by_thread, enclosing, looked_up
+from tprof.align.calls import holds, is_kind
+from tprof.align.captures import asked_by
+from tprof.align.ranges import enclosing, looked_up, open_at
 from tprof.analyze.busy import event_purposes
 from tprof.analyze.shape_text import split_grid
 from tprof.events import PURPOSES
-from tprof.intervals import NONE, innermost
+from tprof.intervals import NONE
 from tprof.model import Trace, codes, first_rows, int3, ints, refine
 
 if TYPE_CHECKING:
@@ -126,13 +127,12 @@ def _recorded(trace: Trace) -> _Part:
 def _executed(trace: Trace) -> _Part:
     """Executions of compiled kernels in processes that no recorder saw."""
     host, device = trace.host, trace.device
-    path, paths = codes(device, "path")
     recorded = np.unique(ints(host, "pid")[is_kind(host, "launch")])
-    compiled = np.isin(path, [i for i, p in enumerate(paths) if p in _COMPILED])
+    compiled = holds(device, "path", _COMPILED.__contains__)
     rows = np.flatnonzero(compiled & ~np.isin(ints(device, "pid"), recorded))
     launch = ints(device, "launch")[rows]
     shapes, texts = codes(host, "shape_key")
-    shape = looked_up(shapes, enclosing(host, launch, shapes != NONE))
+    shape = looked_up(shapes, enclosing(host, asked_by(device)[rows], shapes != NONE))
     grid, block = (int3(device, c)[rows] for c in ("grid", "block"))
     name, names = codes(device, "name")
     code, first = _numbered(
@@ -178,12 +178,7 @@ def _sizes(triple: np.ndarray) -> str:
 def _inside_candidates(trace: Trace, start: np.ndarray, thread: np.ndarray) -> np.ndarray:
     """Whether each launch began while a candidate was timed on its thread."""
     candidates = trace.candidates
-    out = np.zeros(len(start), bool)
-    low, high, on = (ints(candidates, c) for c in ("start_ns", "end_ns", "thread"))
-    for t, rows in by_thread(on):
-        mine = np.flatnonzero(thread == t)
-        out[mine] = innermost(low[rows], high[rows]).at(start[mine]) != NONE
-    return out
+    return open_at(candidates, np.arange(len(candidates)), start, thread) != NONE
 
 
 def _device_times(trace: Trace, rows: np.ndarray) -> np.ndarray:

@@ -1,19 +1,26 @@
-"""Which calls a question is about, and what was cold on their behalf: what shapes and requests count alike."""
+"""Which calls a question is about, and what was cold on their behalf: what shapes and requests count alike.
+
+A cold stretch that was spent on a kernel is charged to the call that had to wait for it: the next call of that kernel
+on the same thread, its next work, else (a candidate that failed, a search without a launch) its next repetition of a
+benchmark. What names no kernel, or is followed by no call, is charged to none.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tprof.align.ranges import by_thread, request_rows
+from tprof.align.ranges import by_thread, open_at, request_rows
 from tprof.analyze.calls import find_calls
-from tprof.analyze.charges import charge, charged_call
-from tprof.analyze.shape_text import bucket_of, labels
+from tprof.analyze.rows import labelled
+from tprof.analyze.shape_text import bucket_of, labels_by
 from tprof.buckets import OTHER
-from tprof.intervals import NONE, innermost
-from tprof.model import ints
+from tprof.events import COLD_PHASES
+from tprof.intervals import NONE, clip
+from tprof.model import codes, ints
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,7 +48,7 @@ class Census:
         self.trace, self.sets = attribution.trace, options.buckets
         self.window = options.window or attribution.extent
         self.calls = calls = find_calls(self.trace)
-        self.charges = charge(self.trace, calls, self.window)
+        self.charges = _charge(self.trace, calls, self.window)
         wanted = np.array([options.about(k.kernel) for k in calls.keys] or [False])
         self.about = wanted[calls.key] if len(calls) else np.zeros(0, bool)
         self.request = _request_of(self.trace, calls, request_rows(self.trace, options.ranges))
@@ -65,15 +72,9 @@ class Census:
     @cached_property
     def labels(self) -> list[str]:
         """Short name of each key's shape among those of its kernel, shape (keys,)."""
-        out = [key.shape for key in self.calls.keys]
-        of_kernel: dict[tuple[str, str], list[int]] = {}
-        for i, key in enumerate(self.calls.keys):
-            of_kernel.setdefault((key.kernel, key.source), []).append(i)
-        for (_, source), numbers in of_kernel.items():
-            if source != "grid":
-                for i, label in zip(numbers, labels([out[i] for i in numbers]), strict=True):
-                    out[i] = label
-        return out
+        keys = self.calls.keys
+        short = labels_by([(key.kernel, key.source) for key in keys], [key.shape for key in keys])
+        return [key.shape if key.source == "grid" else label for key, label in zip(keys, short, strict=True)]
 
     @cached_property
     def uses(self) -> dict[str, np.ndarray]:
@@ -88,7 +89,7 @@ class Census:
 
     def _count(self, table: pa.Table, which: np.ndarray) -> np.ndarray:
         """Rows of a table by the key of the call that each is charged to, those that end in the window."""
-        end, call = ints(table, "end_ns"), charged_call(table, self.calls)
+        end, call = ints(table, "end_ns"), _charged_call(table, self.calls)
         mine = which & self._is_about(call) & _within(end, self.window[0] + 1, self.window[1] + 1)
         return np.bincount(self.calls.key[call[mine]], minlength=len(self.calls.keys))
 
@@ -99,10 +100,60 @@ def _within(instant: np.ndarray, low: int, high: int) -> np.ndarray:
 
 def _request_of(trace: Trace, calls: Calls, rows: np.ndarray) -> np.ndarray:
     """Request of each call: as the recorder says, else the innermost of those open on its thread."""
-    out = np.where(np.isin(calls.request, rows), calls.request, NONE)
-    start, end, thread = (ints(trace.host, c)[rows] for c in ("start_ns", "end_ns", "thread"))
-    for on, at in by_thread(thread):
-        mine = np.flatnonzero((calls.thread == on) & (out == NONE))
-        around = innermost(start[at], end[at]).at(calls.start[mine])
-        out[mine] = np.where(around == NONE, NONE, rows[at][around])
+    told = np.isin(calls.request, rows)
+    return np.where(told, calls.request, open_at(trace.host, rows, calls.start, calls.thread))
+
+
+@dataclass(frozen=True)
+class Charges:
+    """Cold stretches inside a window, each with the call that it is charged to (-1: none); shape (stretches,).
+
+    `phase` indexes COLD_PHASES, `row` is the row of `spans`; `cold_calls` are all calls that something in the trace is
+    charged to, inside the window or not.
+    """
+
+    row: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    thread: np.ndarray
+    phase: np.ndarray
+    recorded: np.ndarray
+    call: np.ndarray
+    cold_calls: np.ndarray
+
+
+def _charge(trace: Trace, calls: Calls, window: tuple[int, int]) -> Charges:
+    """Charge every cold stretch of a trace; stretches are clipped to the window, those outside left out."""
+    phase, phases = codes(trace.spans, "phase")
+    index = np.array([COLD_PHASES.index(p) if p in COLD_PHASES else NONE for p in phases] or [NONE])[phase]
+    call = _charged_call(trace.spans, calls)
+    cold_calls = np.unique(call[(index != NONE) & (call != NONE)])
+    start, end = clip(ints(trace.spans, "start_ns"), ints(trace.spans, "end_ns"), *window)
+    rows = np.flatnonzero((index != NONE) & (end > start))
+    recorded = labelled(trace.spans, "basis", {"recorded"}, rows)
+    thread = ints(trace.spans, "thread")[rows]
+    return Charges(rows, start[rows], end[rows], thread, index[rows], recorded, call[rows], cold_calls)
+
+
+def _charged_call(table: pa.Table, calls: Calls) -> np.ndarray:
+    """Call that each row of `spans`, `compiles` or `candidates` is charged to, -1 for none; shape (rows,)."""
+    kernel, kernels = codes(table, "kernel")
+    known = {name: i for i, name in enumerate(kernels)}
+    of_key = np.array([known.get(k.kernel, NONE) for k in calls.keys] or [NONE])
+    of_call = of_key[calls.key] if len(calls) else calls.key
+    end, thread = ints(table, "end_ns"), ints(table, "thread")
+    out = np.full(table.num_rows, NONE)
+    for on, rows in by_thread(thread):
+        here = np.flatnonzero(calls.thread == on)
+        for name in np.unique(kernel[rows][kernel[rows] != NONE]).tolist():
+            mine, own = rows[kernel[rows] == name], here[of_call[here] == name]
+            again = _next(calls, own[calls.tuning[own]], end[mine])
+            work = _next(calls, own[~calls.tuning[own]], end[mine])
+            out[mine] = np.where(work == NONE, again, work)
     return out
+
+
+def _next(calls: Calls, own: np.ndarray, instant: np.ndarray) -> np.ndarray:
+    """The first of some calls of one thread that ends at or after each instant, -1 for none."""
+    at = np.searchsorted(calls.end[own], instant, side="left")
+    return np.append(own, NONE)[at]

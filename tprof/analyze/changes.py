@@ -14,6 +14,7 @@ from tprof.align.ranges import enclosing, request_rows
 from tprof.analyze.busy import event_purposes
 from tprof.analyze.noise import told
 from tprof.analyze.result import few
+from tprof.analyze.rows import grouped
 from tprof.events import PURPOSES
 from tprof.intervals import NONE
 from tprof.model import Trace, codes, ints
@@ -59,13 +60,10 @@ def changes(before: Sequence[Attribution], after: Sequence[Attribution], options
 
 def _merged(rows: list[Row]) -> list[Row]:
     """Rows that say the same of several names as one: a change in a layer shows in every request."""
-    found: dict[tuple[Any, ...], Row] = {}
-    names: dict[tuple[Any, ...], list[str]] = {}
-    for row in rows:
-        key = tuple(row[k] for k in ("change", "before", "after", "basis"))
-        found.setdefault(key, row)
-        names.setdefault(key, []).append(row["name"])
-    return [row | {"name": few(names[key])} for key, row in found.items()]
+    return [
+        own[0] | {"name": few(row["name"] for row in own)}
+        for own in grouped(rows, "change", "before", "after", "basis").values()
+    ]
 
 
 def _row(change: str, name: str, before: Any, after: Any, basis: str = "recorded") -> Row:
@@ -134,11 +132,8 @@ def _spelled(ran: Ran, other: Ran) -> str:
 
 def _winners(trace: Trace) -> dict[str, frozenset[str]]:
     """Configs that each kernel's autotuner chose."""
-    found: dict[str, set[str]] = {}
-    for row in trace.candidates.to_pylist():
-        if row["winner"]:
-            found.setdefault(row["kernel"], set()).add(_config(row["config"]))
-    return {kernel: frozenset(configs) for kernel, configs in found.items()}
+    won = grouped((row for row in trace.candidates.to_pylist() if row["winner"]), "kernel")
+    return {kernel: frozenset(_config(row["config"]) for row in own) for kernel, own in won.items()}
 
 
 def _apart(before: frozenset[str], after: frozenset[str]) -> list[str]:

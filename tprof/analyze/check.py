@@ -13,9 +13,9 @@ from tprof.analyze.busy import event_purposes
 from tprof.analyze.cold import cold_totals
 from tprof.analyze.devices import device_rows
 from tprof.analyze.kernels import kernel_rows
-from tprof.analyze.ranks import percentile
 from tprof.analyze.requests import request_budgets
 from tprof.analyze.result import Result, Row, few, source_rows, weakest
+from tprof.analyze.rows import labelled, percentile
 from tprof.events import COLD_PHASES, PATHS, PURPOSES
 from tprof.intervals import NONE, clip, covered
 from tprof.model import codes, ints
@@ -94,14 +94,16 @@ def verdict(rows: list[Row]) -> str:
 
 def judged(gate: str, value: float, limit: float, unit: str, *, why: str = "", basis: str = "recorded") -> Row:
     """Row of a gate on the largest value that is allowed."""
-    state = TRIPPED if value > limit else PASSED
-    return {"gate": gate, "state": state, "value": value, "limit": limit, "unit": unit, "why": why, "basis": basis}
+    return _row(gate, TRIPPED if value > limit else PASSED, value, limit, unit, why, basis)
 
 
 def unknown(gate: str, limit: Any, unit: str, why: str) -> Row:
     """Row of a gate that the data cannot tell."""
-    return {"gate": gate, "state": UNKNOWN, "value": None, "limit": limit, "unit": unit, "why": why,
-            "basis": "unattributed"}  # fmt: skip
+    return _row(gate, UNKNOWN, None, limit, unit, why, "unattributed")
+
+
+def _row(*columns: Any) -> Row:
+    return dict(zip(("gate", "state", "value", "limit", "unit", "why", "basis"), columns, strict=True))
 
 
 # ---- cold start
@@ -151,8 +153,7 @@ def _cold_share(attribution: Attribution, options: Options, limit: float) -> Row
     trace, window = attribution.trace, options.window or attribution.extent
     if not trace.host.num_rows:
         return unknown("max-cold-share", limit, "of the window", _NO_HOST)
-    phase, phases = codes(trace.spans, "phase")
-    cold = np.isin(phase, [i for i, p in enumerate(phases) if p in COLD_PHASES])
+    cold = labelled(trace.spans, "phase", COLD_PHASES)
     start, end = (ints(trace.spans, name)[cold] for name in ("start_ns", "end_ns"))
     share = covered(*clip(start, end, *window)) / max(window[1] - window[0], 1)
     return judged("max-cold-share", share, limit, "of the window", basis=cold_totals(attribution, window)["basis"])
@@ -193,22 +194,15 @@ def _path(attribution: Attribution, options: Options, glob: str, path: str) -> R
     if not rows:
         return unknown(gate, path, "", none if attribution.events else _NO_DEVICE)
     others = [row for row in rows if row["path"] != path]
-    return {
-        "gate": gate,
-        "state": TRIPPED if others else PASSED,
-        "value": few((row["path"] for row in others or rows), 1),
-        "limit": path,
-        "unit": "",
-        "why": few(f"{row['name']} is {row['path']}" for row in others),
-        "basis": "inferred",
-    }
+    value, why = few((row["path"] for row in others or rows), 1), few(f"{r['name']} is {r['path']}" for r in others)
+    return _row(gate, TRIPPED if others else PASSED, value, path, "", why, "inferred")
 
 
 def _kernels(attribution: Attribution, glob: str, number: int) -> Row:
     """Every range or operator of that name launches so many kernels."""
     gate, trace = f"expect-kernels {glob}", attribution.trace
     code, names = codes(trace.host, "name")
-    wanted = np.isin(code, [i for i, name in enumerate(names) if fnmatchcase(name, glob)])
+    wanted = labelled(trace.host, "name", lambda name: fnmatchcase(name, glob))
     ranges = np.flatnonzero(wanted & is_kind(trace.host, "range", "startend", "request", "op"))
     if not attribution.events or not len(ranges):
         return unknown(gate, number, "kernels", f"no range matches {glob}" if attribution.events else _NO_DEVICE)
@@ -217,11 +211,9 @@ def _kernels(attribution: Attribution, glob: str, number: int) -> Row:
     if len(wrong) and (ints(trace.device, "launch") == NONE).any():
         return unknown(gate, number, "kernels", "some kernels have no recorded launch; they may belong to the range")
     found = "/".join(str(n) for n in np.unique(counts).tolist())
-    why = few(
-        [f"{names[code[row]]}: {n}" for row, n in zip(wrong.tolist(), counts[counts != number].tolist(), strict=True)]
-    )
-    return {"gate": gate, "state": TRIPPED if len(wrong) else PASSED, "value": found, "limit": number,
-            "unit": "kernels", "why": why, "basis": "recorded"}  # fmt: skip
+    pairs = zip(wrong.tolist(), counts[counts != number].tolist(), strict=True)
+    why = few(f"{names[code[row]]}: {n}" for row, n in pairs)
+    return _row(gate, TRIPPED if len(wrong) else PASSED, found, number, "kernels", why, "recorded")
 
 
 def _launched(attribution: Attribution, ranges: np.ndarray) -> np.ndarray:

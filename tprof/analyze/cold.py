@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tprof.align.calls import LOAD, call_classes, is_kind
 from tprof.analyze.asked import Asked
 from tprof.analyze.cache_misses import cache_miss_rows
-from tprof.analyze.first_uses import candidate_rows, first_use_rows, rows_inside, thread_label
+from tprof.analyze.first_uses import candidate_rows, first_use_rows, specialization_rows, thread_label
 from tprof.analyze.recompiles import graph_rows
 from tprof.analyze.result import Result, Row, source_rows, weakest
+from tprof.analyze.rows import cold_spans, grouped, labelled, rows_inside
 from tprof.analyze.searches import search_rows
-from tprof.analyze.specializations import specialization_rows
 from tprof.analyze.startup import startup_rows
 from tprof.analyze.waterfall import waterfall_rows
-from tprof.events import COLD_PHASES, PHASES, PURPOSES
+from tprof.events import COLD_PHASES
 from tprof.intervals import covered
-from tprof.model import Trace, codes, ints
+from tprof.model import Trace, ints
 
 if TYPE_CHECKING:
     from tprof.analyze.attribution import Attribution
@@ -63,18 +63,23 @@ def _about(rows: list[Row], options: Options) -> list[Row]:
 
 def _phases(spans: list[Row], totals: Row, window: tuple[int, int]) -> list[Row]:
     """Time by phase and basis, most first."""
+    wall, held = max(window[1] - window[0], 1), ", ".join(totals["compile_includes"]) or None
     rows = [
         {
             "phase": phase,
-            "includes": _includes(phase, totals),
-            "spans": n,
+            "includes": held if phase == "compile" else None,
+            "spans": len(own),
             "basis": basis,
-            "of_window_share": ns / max(window[1] - window[0], 1),
-            "total_ns": ns,
+            "of_window_share": _length(own) / wall,
+            "total_ns": _length(own),
         }
-        for (phase, basis), (ns, n) in _by(spans, "phase", "basis").items()
+        for (phase, basis), own in grouped(spans, "phase", "basis").items()
     ]
     return sorted(rows, key=lambda row: -row["total_ns"])
+
+
+def _length(spans: list[Row]) -> int:
+    return sum(span["end_ns"] - span["start_ns"] for span in spans)
 
 
 def cold_totals(attribution: Attribution, window: tuple[int, int]) -> Row:
@@ -85,7 +90,7 @@ def cold_totals(attribution: Attribution, window: tuple[int, int]) -> Row:
     """
     trace = attribution.trace
     spans = _spans(trace, window)
-    by_phase = dict.fromkeys(COLD_PHASES, 0) | {p: ns for (p,), (ns, _) in _by(spans, "phase").items()}
+    by_phase = grouped(spans, "phase")
     uses = rows_inside(trace, "compiles", window)
     told = [u for u in uses if u["cache_hit"] is not None]
     loads = _module_loads(trace, window)
@@ -94,10 +99,10 @@ def cold_totals(attribution: Attribution, window: tuple[int, int]) -> Row:
         "disk_hits": sum(u["cache_hit"] is True for u in told) if told else None,
         "module_loads": loads,
         "candidates": len(rows_inside(trace, "candidates", window)),
-        **{f"{phase}_ns": by_phase[phase] for phase in COLD_PHASES},
+        **{f"{phase}_ns": _length(by_phase.get(phase, [])) for phase in COLD_PHASES},
         "compile_includes": compile_includes(trace, window),
         "tuning_device_ns": _tuning(trace, window),
-        "basis_by_phase": {p: weakest(s for s in spans if s["phase"] == p) for p, ns in by_phase.items() if ns},
+        "basis_by_phase": {p: weakest(by_phase[p]) for p in COLD_PHASES if p in by_phase and _length(by_phase[p])},
         "basis": weakest(spans) if spans else "inferred",
     }
 
@@ -108,56 +113,28 @@ def compile_includes(trace: Trace, window: tuple[int, int]) -> list[str]:
 
 
 def _spans(trace: Trace, window: tuple[int, int]) -> list[Row]:
-    """Cold spans clipped to the window."""
-    rows = [
-        r
-        for r in trace.spans.to_pylist()
-        if r["end_ns"] > window[0] and r["start_ns"] < window[1] and r["phase"] in COLD_PHASES
-    ]
-    return [
-        {
-            "start_ns": max(r["start_ns"], window[0]),
-            "end_ns": min(r["end_ns"], window[1]),
-            "thread": thread_label(trace, r["thread"]),
-            "phase": r["phase"],
-            "basis": r["basis"],
-            "kernel": r["kernel"],
-            "evidence": r["evidence"],
-        }
-        for r in rows
-    ]
-
-
-def _by(spans: list[Row], *keys: str) -> dict[tuple[Any, ...], tuple[int, int]]:
-    """Nanoseconds and number of spans by the given columns."""
-    found: dict[tuple[Any, ...], tuple[int, int]] = {}
-    for span in spans:
-        key = tuple(span[k] for k in keys)
-        ns, n = found.get(key, (0, 0))
-        found[key] = ns + span["end_ns"] - span["start_ns"], n + 1
-    return found
-
-
-def _includes(phase: str, totals: Row) -> str | None:
-    return ", ".join(totals["compile_includes"]) or None if phase == "compile" else None
+    """Cold spans clipped to the window, with the thread that each was on."""
+    columns = ("start_ns", "end_ns", "thread", "phase", "basis", "kernel", "evidence")
+    rows = [{key: span[key] for key in columns} for span in cold_spans(trace, window)]
+    return [row | {"thread": thread_label(trace, row["thread"])} for row in rows]
 
 
 def _kernels(spans: list[Row], first_uses: list[Row], candidates: list[Row]) -> list[Row]:
     """Cold time by the kernel that it was spent for; null is what no single kernel can be charged with."""
-    found: dict[str | None, Row] = {}
-    for (kernel, phase, basis), (ns, _) in _by(spans, "kernel", "phase", "basis").items():
-        row = found.setdefault(
-            kernel, {"kernel": kernel, "cold_ns": 0, **{f"{p}_ns": 0 for p in COLD_PHASES}, "basis": basis}
-        )
-        row[f"{phase}_ns"] += ns
-        row["cold_ns"] += ns
-        row["basis"] = basis if row["basis"] == basis else "inferred"
-    for kernel, row in found.items():
-        timed = [c for c in candidates if c["kernel"] == kernel]
-        row["first_uses"] = sum(u["kernel"] == kernel for u in first_uses)
-        row["candidates"] = len(timed)
-        row["tuning_device_ns"] = sum((c["device_ns"] or 0) + (c["flush_ns"] or 0) for c in timed)
-    return sorted(found.values(), key=lambda row: -row["cold_ns"])
+    timed, used = grouped(candidates, "kernel"), grouped(first_uses, "kernel")
+    rows = []
+    for kernel, own in grouped(spans, "kernel").items():
+        mine, by_phase = timed.get(kernel, []), grouped(own, "phase")
+        rows.append({
+            "kernel": kernel,
+            "cold_ns": _length(own),
+            **{f"{phase}_ns": _length(by_phase.get(phase, [])) for phase in COLD_PHASES},
+            "basis": weakest(own),
+            "first_uses": len(used.get(kernel, [])),
+            "candidates": len(mine),
+            "tuning_device_ns": sum((c["device_ns"] or 0) + (c["flush_ns"] or 0) for c in mine),
+        })  # fmt: skip
+    return sorted(rows, key=lambda row: -row["cold_ns"])
 
 
 def _module_loads(trace: Trace, window: tuple[int, int]) -> int | None:
@@ -165,8 +142,7 @@ def _module_loads(trace: Trace, window: tuple[int, int]) -> int | None:
     start = ints(trace.host, "start_ns")
     called = start[call_classes(trace.host) == LOAD]
     if not len(called) and is_kind(trace.host, "cold", "launch").any():
-        phase, phases = codes(trace.host, "phase")
-        called = start[phase == (phases.index("module_load") if "module_load" in phases else len(phases))]
+        called = start[labelled(trace.host, "phase", {"module_load"})]
     elif not len(called):
         return None if "torch" in trace.sources["format"].to_pylist() else 0
     return int(((called >= window[0]) & (called < window[1])).sum())
@@ -174,8 +150,7 @@ def _module_loads(trace: Trace, window: tuple[int, int]) -> int | None:
 
 def _tuning(trace: Trace, window: tuple[int, int]) -> int:
     """Union of tuning executions inside the window, summed over devices, ns."""
-    code, names = codes(trace.device, "purpose")
-    tuned = code == (names.index("tuning") if "tuning" in names else len(PURPOSES) + len(PHASES))
+    tuned = labelled(trace.device, "purpose", {"tuning"})
     start, end, device = (ints(trace.device, c)[tuned] for c in ("start_ns", "end_ns", "device"))
     start, end = np.clip(start, *window), np.clip(end, *window)
     return sum(covered(start[device == d], end[device == d]) for d in np.unique(device).tolist())

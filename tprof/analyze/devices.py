@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tprof.align.ranges import looked_up
 from tprof.analyze.attribution import BUSY, IDLE, LEAD, TAIL, WHERE, Attribution, Pieces
 from tprof.analyze.busy import DeviceEvents, stream_numbers
-from tprof.analyze.streams import stream_figures
+from tprof.analyze.rows import labelled
 from tprof.analyze.timeline import basis_of, phase_of
 from tprof.events import BASES, PHASES, PURPOSES
-from tprof.intervals import NONE, clip, total, touches
-from tprof.model import Trace, codes, ints
+from tprof.intervals import NONE, clip, covered, summed, total, touches
+from tprof.model import Trace, ints
 
 if TYPE_CHECKING:
     from tprof.analyze.options import Options
     from tprof.analyze.result import Row
 
 Window = tuple[int, int]
+_KERNEL_WAIT_NS: Final = 30_000
 
 
 def device_label(trace: Trace, device: int) -> str:
@@ -36,10 +38,15 @@ def process_label(pid: int, rank: int | None) -> str:
     return f"process {pid}" if rank is None else f"rank {rank}"
 
 
+def ranks_of(trace: Trace) -> dict[tuple[str, int], int | None]:
+    """Rank of each process in a distributed job, by its host and pid."""
+    return {(p["host"], p["pid"]): p["rank"] for p in trace.processes.to_pylist()}
+
+
 def chosen_devices(attribution: Attribution, options: Options) -> list[int]:
     """Devices with work that the options ask for; a glob matches a label or a model name, `--rank` a process."""
     trace = attribution.trace
-    ranks = {(p["host"], p["pid"]): p["rank"] for p in trace.processes.to_pylist()}
+    ranks = ranks_of(trace)
     found = []
     for device in attribution.events:
         row = trace.devices.slice(device, 1).to_pylist()[0]
@@ -60,70 +67,81 @@ def device_rows(attribution: Attribution, options: Options, window: Window) -> l
 def _device_row(attribution: Attribution, device: int, window: Window) -> Row:
     trace, events, pieces = attribution.trace, attribution.events[device], attribution.pieces(device)
     length = pieces.clipped(*window)
-    by_where = {w: int(length[pieces.where == w].sum()) for w in (BUSY, IDLE, LEAD, TAIL)}
+    parts = {WHERE[where]: _split(pieces, length, where) for where in (BUSY, IDLE, LEAD, TAIL)}
+    ns = {where: sum(own.values()) for where, own in parts.items()}
     inside = touches(events.start, events.end, *window)
     streams = _streams(attribution, events, window)
     return {
         "device": device_label(trace, device),
         "name": trace.devices["name"][device].as_py(),
         "events": int(inside.sum()),
-        "span_ns": by_where[BUSY] + by_where[IDLE],
-        "busy_ns": by_where[BUSY],
-        "idle_ns": by_where[IDLE],
+        "span_ns": ns["busy"] + ns["idle"],
+        "busy_ns": ns["busy"],
+        "idle_ns": ns["idle"],
         "sum_ns": total(*clip(events.start, events.end, *window)),
-        "lead_ns": by_where[LEAD],
-        "tail_ns": by_where[TAIL],
+        "lead_ns": ns["lead"],
+        "tail_ns": ns["tail"],
         "overlaps": sum(s["overlaps"] for s in streams),
         "unlinked": int((events.launch[inside] == NONE).sum()),
-        "busy_by_purpose": busy_by_purpose(pieces, length),
+        "busy_by_purpose": parts["busy"],
         "basis_by_purpose": _purpose_basis(trace, events),
-        "idle_by_phase": idle_by_phase(pieces, length, IDLE),
+        "idle_by_phase": parts["idle"],
         "inferred_ns": int(length[(pieces.where != BUSY) & (basis_of(pieces.value) == BASES.index("inferred"))].sum()),
-        "wall_by_phase": wall_by_phase(pieces, length),
+        "wall_by_phase": {f"{where}.{name}": ns for where, own in parts.items() for name, ns in own.items()},
         "streams": streams,
     }
 
 
-def busy_by_purpose(pieces: Pieces, length: np.ndarray) -> dict[str, int]:
-    """Nanoseconds of each purpose; they sum to busy."""
-    busy = pieces.where == BUSY
-    spent = np.bincount(pieces.value[busy], length[busy], len(PURPOSES)).astype(np.int64)
-    return {purpose: int(ns) for purpose, ns in zip(PURPOSES, spent, strict=True) if ns}
-
-
-def idle_by_phase(pieces: Pieces, length: np.ndarray, where: int) -> dict[str, int]:
-    """Nanoseconds of each phase of one kind of idle; they sum to it. Largest first."""
+def _split(pieces: Pieces, length: np.ndarray, where: int) -> dict[str, int]:
+    """Nanoseconds of busy time by purpose, in their order; of idle time, lead or tail by phase, largest first."""
     at = pieces.where == where
-    spent = np.bincount(phase_of(pieces.value[at]), length[at], len(PHASES)).astype(np.int64)
-    order = np.argsort(-spent, kind="stable")
-    return {PHASES[i]: int(spent[i]) for i in order if spent[i]}
-
-
-def wall_by_phase(pieces: Pieces, length: np.ndarray) -> dict[str, int]:
-    """Nanoseconds of `busy.PURPOSE`, `idle.PHASE`, `lead.PHASE`, `tail.PHASE`; they sum to the window."""
-    found = {f"busy.{purpose}": ns for purpose, ns in busy_by_purpose(pieces, length).items()}
-    for where in (IDLE, LEAD, TAIL):
-        found |= {f"{WHERE[where]}.{phase}": ns for phase, ns in idle_by_phase(pieces, length, where).items()}
-    return found
+    names, value = (PURPOSES, pieces.value[at]) if where == BUSY else (PHASES, phase_of(pieces.value[at]))
+    spent = summed(value, length[at], len(names))
+    order = range(len(names)) if where == BUSY else np.argsort(-spent, kind="stable")
+    return {names[i]: int(spent[i]) for i in order if spent[i]}
 
 
 def _purpose_basis(trace: Trace, events: DeviceEvents) -> dict[str, str]:
     """How the purpose of a device's events is known; inferred where that holds for any of them."""
-    code, names = codes(trace.device, "purpose_basis")
-    inferred = code[events.row] == (names.index("inferred") if "inferred" in names else len(names))
+    inferred = labelled(trace.device, "purpose_basis", {"inferred"}, events.row)
     used = np.unique(events.purpose).tolist()
     return {PURPOSES[p]: "inferred" if inferred[events.purpose == p].any() else "recorded" for p in used}
 
 
 def _streams(attribution: Attribution, events: DeviceEvents, window: Window) -> list[Row]:
+    """Per stream of a device: events, busy, idle, overlaps, and HTA's own split of its idle time, for comparison."""
     start = ints(attribution.trace.host, "start_ns")
-    launched = np.where(events.launch == NONE, NONE, start[events.launch] if len(start) else NONE)
-    figures = stream_figures(events, launched, window)
+    called = looked_up(start, events.launch)
     _, keys = stream_numbers(attribution.trace)
     return [
-        {"stream": keys[n][3], "pid": keys[n][0], "context": _known(keys[n][2]), **f.row()} for n, f in figures.items()
+        {"stream": keys[n][3], "pid": keys[n][0], "context": None if keys[n][2] == NONE else keys[n][2]}
+        | _stream(events, called, np.flatnonzero(events.stream == n), window)
+        for n in np.unique(events.stream).tolist()
     ]
 
 
-def _known(value: int) -> int | None:
-    return None if value == NONE else value
+def _stream(events: DeviceEvents, called: np.ndarray, at: np.ndarray, window: Window) -> Row:
+    """Figures of the events `at`, of one stream.
+
+    HTA (HolisticTraceAnalysis 0.5): the gap before a kernel is `host_wait` if its launch began after the previous
+    kernel ended, else `kernel_wait` if it is shorter than 30 us, else `other`. tprof adds `unlinked`: no launch was
+    recorded.
+    """
+    start, end = events.start[at], events.end[at]
+    reach = np.maximum.accumulate(end)[:-1]
+    gap = start[1:] > reach
+    before, after = reach[gap], start[1:][gap]
+    low, high = clip(before, after, *window)
+    unlinked = events.launch[at][1:][gap] == NONE
+    host = ~unlinked & (called[at][1:][gap] > before)
+    kernel = ~unlinked & ~host & (after - before < _KERNEL_WAIT_NS)
+    rest = ~(unlinked | host | kernel)
+    waits = {"host_wait_ns": host, "kernel_wait_ns": kernel, "other_ns": rest, "unlinked_ns": unlinked}
+    inside = touches(start, end, *window)
+    return {
+        "events": int(inside.sum()),
+        "busy_ns": covered(*clip(start, end, *window)),
+        "idle_ns": total(low, high),
+        "overlaps": int((start[1:] < reach)[inside[1:]].sum()),
+        "hta_wait": {name: total(low[which], high[which]) for name, which in waits.items()},
+    }

@@ -9,18 +9,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tprof.align.captures import asked_by
 from tprof.align.ranges import looked_up
-from tprof.analyze.busy import event_purposes
 from tprof.analyze.changes import changes, stable_name
 from tprof.analyze.check import judged, unknown
 from tprof.analyze.cold import cold_totals
 from tprof.analyze.devices import device_rows
+from tprof.analyze.kernels import working_rows
 from tprof.analyze.noise import compare
-from tprof.analyze.ranks import percentile
 from tprof.analyze.requests import request_budgets
 from tprof.analyze.result import Result, Row, source_rows
-from tprof.events import COLD_PHASES, PURPOSES, Note
-from tprof.intervals import NONE
+from tprof.analyze.rows import cold_spans, percentile
+from tprof.events import COLD_PHASES, Note
+from tprof.intervals import NONE, summed
 from tprof.model import Trace, codes, first_rows, int3, ints, refine
 
 if TYPE_CHECKING:
@@ -144,11 +145,7 @@ def _kernels(of: Attribution, options: Options, *, told: bool = True) -> Measure
     """Device time of work by kernel and shape: as it is `told` (by launch or operator), else the grid."""
     if not of.events:
         return None
-    trace = of.trace
-    working = np.flatnonzero(event_purposes(trace) == PURPOSES.index("work"))
-    if options.window:
-        start = ints(trace.device, "start_ns")[working]
-        working = working[(start >= options.window[0]) & (start < options.window[1])]
+    trace, working = of.trace, working_rows(of, options)
     name, names = codes(trace.device, "name")
     length = (ints(trace.device, "end_ns") - ints(trace.device, "start_ns"))[working]
     shape, texts = _shapes(trace, working, told=told)
@@ -156,7 +153,7 @@ def _kernels(of: Attribution, options: Options, *, told: bool = True) -> Measure
     first = first_rows(key)
     path, paths = codes(trace.device, "path")
     found: Counter[tuple[str, str]] = Counter()
-    for row, ns in zip(first.tolist(), np.bincount(key, length).astype(np.int64).tolist(), strict=True):
+    for row, ns in zip(first.tolist(), summed(key, length).tolist(), strict=True):
         on = path[working[row]]
         found[stable_name(names[name[working[row]]], paths[on] if on != NONE else ""), texts[shape[row]]] += ns
     return dict(found)
@@ -176,21 +173,18 @@ def _cold(of: Attribution, options: Options) -> Measured | None:
     """Cold time by kernel and phase; of what no kernel can be charged with, the kernel is null."""
     if not of.trace.host.num_rows:
         return None
-    window = options.window or of.extent
     found: Counter[tuple[str | None, str]] = Counter()
-    for span in of.trace.spans.to_pylist():
-        if span["phase"] in COLD_PHASES:
-            length = min(span["end_ns"], window[1]) - max(span["start_ns"], window[0])
-            found[span["kernel"], span["phase"]] += max(length, 0)
+    for span in cold_spans(of.trace, options.window or of.extent):
+        found[span["kernel"], span["phase"]] += span["end_ns"] - span["start_ns"]
     return {key: ns for key, ns in found.items() if ns}
 
 
 def _shapes(trace: Trace, rows: np.ndarray, *, told: bool) -> tuple[np.ndarray, list[str]]:
     """Code of each device event's shape, and their texts."""
     shape, shapes = codes(trace.host, "shape_key")
-    launch, parent = ints(trace.device, "launch")[rows], ints(trace.host, "parent")
-    own = looked_up(shape, launch)
-    code = np.where(own == NONE, looked_up(shape, looked_up(parent, launch)), own) if told else np.full(len(rows), NONE)
+    call, parent = asked_by(trace.device)[rows], ints(trace.host, "parent")
+    own = looked_up(shape, call)
+    code = np.where(own == NONE, looked_up(shape, looked_up(parent, call)), own) if told else np.full(len(rows), NONE)
     grids, grid = np.unique(int3(trace.device, "grid")[rows], axis=0, return_inverse=True)
     texts = [*shapes, *("" if g[0] == NONE else f"grid {'x'.join(map(str, g))}" for g in grids.tolist())]
     return np.where(code == NONE, len(shapes) + grid.reshape(-1), code).astype(np.int64), texts

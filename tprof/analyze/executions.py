@@ -9,9 +9,9 @@ import numpy as np
 
 from tprof.analyze.busy import event_purposes
 from tprof.analyze.devices import device_label
-from tprof.analyze.ranks import percentile
+from tprof.analyze.rows import percentile
 from tprof.events import PURPOSES
-from tprof.intervals import NONE
+from tprof.intervals import NONE, summed
 from tprof.model import Trace, codes, first_rows, int3, ints, refine
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Groups:
             "calls": n,
             "total_ns": int(own.sum()),
             "min_ns": int(own[0]),
-            "median_ns": int(own[(n - 1) // 2] + own[n // 2]) // 2,
+            "median_ns": (int(own[(n - 1) // 2]) + int(own[n // 2])) // 2,
             "p99_ns": percentile(own, 99),
             "max_ns": int(own[-1]),
         }
@@ -102,7 +102,7 @@ def duration_rows(trace: Trace, rows: np.ndarray) -> list[Row]:
     place = np.clip(np.searchsorted(edges, duration, "right") - 1, 0, len(edges) - 2)
     shape = len(edges) - 1, len(PURPOSES)
     calls = np.bincount(place * shape[1] + event_purposes(trace)[rows], minlength=shape[0] * shape[1]).reshape(shape)
-    total = np.bincount(place, duration, shape[0]).astype(np.int64)
+    total = summed(place, duration, shape[0])
     return [
         {
             "from_ns": int(edges[i]),

@@ -9,12 +9,13 @@ import numpy as np
 from tprof.analyze.attribution import BUSY
 from tprof.analyze.timeline import basis_of, phase_of
 from tprof.events import BASES, PHASES
+from tprof.intervals import summed
 
 if TYPE_CHECKING:
     from tprof.analyze.attribution import Pieces
     from tprof.analyze.result import Row
 
-EDGES: Final = 10 ** np.arange(19, dtype=np.int64)  # ns
+EDGES: Final = np.append(10 ** np.arange(19, dtype=np.int64), np.iinfo(np.int64).max)  # ns
 
 
 def length_rows(pieces: Pieces, length: np.ndarray) -> list[Row]:
@@ -30,12 +31,12 @@ def length_rows(pieces: Pieces, length: np.ndarray) -> list[Row]:
     """
     rest = np.flatnonzero((pieces.where != BUSY) & (length > 0))
     ns, gap, value = length[rest], pieces.gap[rest], pieces.value[rest]
-    whole = np.bincount(gap, ns).astype(np.int64)
+    whole = summed(gap, ns)
     place = np.searchsorted(EDGES, whole, "right") - 1  # -1: no gap of that number in the window
     gaps = np.bincount(place[place >= 0], minlength=len(EDGES))
     at, phases = place[gap], len(PHASES)
-    spent = np.bincount(at * phases + phase_of(value), ns, len(EDGES) * phases).astype(np.int64).reshape(-1, phases)
-    inferred = np.bincount(at, ns * (basis_of(value) == BASES.index("inferred")), len(EDGES)).astype(np.int64)
+    spent = summed(at * phases + phase_of(value), ns, len(EDGES) * phases).reshape(-1, phases)
+    inferred = summed(at, ns * (basis_of(value) == BASES.index("inferred")), len(EDGES))
     return [
         {
             "from_ns": int(EDGES[i]),

@@ -14,7 +14,7 @@ from tprof.analyze.gap_lengths import length_rows
 from tprof.analyze.result import Result, Row, source_rows
 from tprof.analyze.timeline import basis_of, phase_of
 from tprof.events import BASES, PHASES
-from tprof.intervals import NONE
+from tprof.intervals import NONE, summed
 from tprof.model import codes, distinct
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _gaps(attribution: Attribution, pieces: Pieces, window: Window, top: int) ->
     rest = (pieces.where != BUSY) & (length > 0)
     if not rest.any():
         return []
-    whole = np.bincount(pieces.gap[rest], length[rest]).astype(np.int64)
+    whole = summed(pieces.gap[rest], length[rest])
     by_gap = np.flatnonzero(rest)
     by_gap = by_gap[np.argsort(pieces.gap[by_gap], kind="stable")]
     number = pieces.gap[by_gap]
@@ -99,7 +99,7 @@ def _gaps(attribution: Attribution, pieces: Pieces, window: Window, top: int) ->
         mine = by_gap[slice(*np.searchsorted(number, (gap, gap + 1)))]
         if not len(mine):
             continue
-        spent = np.bincount(phase_of(pieces.value[mine]), length[mine], len(PHASES)).astype(np.int64)
+        spent = summed(phase_of(pieces.value[mine]), length[mine], len(PHASES))
         by_phase = {PHASES[i]: int(spent[i]) for i in np.argsort(-spent, kind="stable") if spent[i]}
         first, event, thread = int(mine[0]), int(pieces.row[gap]), int(pieces.thread[gap])
         largest = pieces.value[mine[np.argmax(length[mine])]]

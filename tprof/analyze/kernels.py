@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tprof.align.calls import is_kind
+from tprof.align.captures import asked_by
 from tprof.align.infer.tokens import device_ops
 from tprof.align.ranges import enclosing, looked_up
 from tprof.analyze.busy import event_purposes
@@ -103,9 +104,9 @@ def _shape(trace: Trace) -> np.ndarray:
     """What tells two launches of one kernel apart, as a code per device event."""
     _, op = device_ops(trace)
     shape, _ = codes(trace.host, "shape_key")
-    parent, launch = ints(trace.host, "parent"), ints(trace.device, "launch")
-    known = looked_up(shape, launch)  # by tprof's recorder
-    asked = np.where(known == NONE, looked_up(shape, looked_up(parent, launch)), known)
+    parent, call = ints(trace.host, "parent"), asked_by(trace.device)
+    known = looked_up(shape, call)  # by tprof's recorder
+    asked = np.where(known == NONE, looked_up(shape, looked_up(parent, call)), known)
     return op.astype(np.int64) * (int(asked.max(initial=0)) + 2) + asked + 1
 
 

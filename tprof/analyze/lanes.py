@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tprof.align.calls import is_kind
+from tprof.align.calls import BOOKKEEPING, is_kind
 from tprof.align.ranges import by_thread
 from tprof.analyze.attribution import BUSY
 from tprof.analyze.busy import event_purposes, stream_numbers
-from tprof.analyze.devices import device_label, process_label
+from tprof.analyze.devices import device_label, process_label, ranks_of
 from tprof.analyze.lod import Blocks
 from tprof.events import BASES, PHASES, PURPOSES
 from tprof.intervals import NONE, innermost, parents
@@ -138,7 +138,8 @@ def _threads(attribution: Attribution) -> Iterator[Lane]:
     trace = attribution.trace
     thread = ints(trace.host, "thread")
     groups, ranges, threads = _processes(trace), dict(_ranges(trace, thread)), trace.threads.to_pylist()
-    for on in sorted(np.unique(thread).tolist(), key=lambda on: groups.index(groups[on])):  # of a process side by side
+    alive = np.unique(thread[~is_kind(trace.host, *BOOKKEEPING)])  # a profiler's overhead has threads of its own
+    for on in sorted(alive.tolist(), key=lambda on: groups.index(groups[on])):  # of a process side by side
         steps = attribution.timelines.of(on)
         label = threads[on]["name"] or f"thread {threads[on]['tid']}"
         lane = Lane("thread", groups[on], label, on, steps.bounds[:-1], steps.bounds[1:], steps.value)
@@ -161,7 +162,7 @@ def _threads(attribution: Attribution) -> Iterator[Lane]:
 
 def _processes(trace: Trace) -> list[str]:
     """What the process of each thread is called; with its host where there are several."""
-    known = {(p["host"], p["pid"]): p["rank"] for p in trace.processes.to_pylist()}
+    known = ranks_of(trace)
     rows = trace.threads.to_pylist()
     hosts = len({row["host"] for row in rows}) > 1
     found = []

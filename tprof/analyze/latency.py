@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tprof.analyze.ranks import percentile
+from tprof.analyze.rows import percentile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

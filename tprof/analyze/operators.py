@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tprof.align.calls import is_kind
+from tprof.align.captures import asked_by
 from tprof.align.paths import library
 from tprof.align.ranges import enclosing, looked_up
-from tprof.analyze.shape_text import labels, split_grid
+from tprof.analyze.shape_text import labels_by, split_grid
 from tprof.events import PATHS
 from tprof.intervals import NONE
 from tprof.model import Trace, codes, first_rows, ints, refine
@@ -40,9 +41,10 @@ def operator_rows(trace: Trace, rows: np.ndarray) -> list[Row]:
     order = np.argsort(groups, kind="stable")
     found = [facts.row(own) for own in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1) if len(own)]
     whole = sum(row["total_ns"] for row in found)
-    for row in found:
+    short = labels_by([row["operator"] for row in found], [row["shape"] or "" for row in found])
+    for row, label in zip(found, short, strict=True):
         row["of_work_share"] = row["total_ns"] / whole if whole else 0.0
-    _label(found)
+        row["label"] = label or None
     return sorted(found, key=lambda row: (-row["total_ns"], row["operator"], row["shape"] or ""))
 
 
@@ -52,21 +54,23 @@ class Facts:
     def __init__(self, trace: Trace, rows: np.ndarray) -> None:
         host, device = trace.host, trace.device
         self.ns = (ints(device, "end_ns") - ints(device, "start_ns"))[rows]
-        launch = ints(device, "launch")[rows]
+        launch, captured = (ints(device, c)[rows] for c in ("launch", "capture"))
+        asked = asked_by(device)[rows]
         name, names = codes(device, "name")
         self.name, self._names = name[rows], names
         self.path = codes(device, "path")[0][rows]
         self._paths = codes(device, "path")[1]
-        op = enclosing(host, launch, is_kind(host, "op"))
+        op = enclosing(host, asked, is_kind(host, "op"))
         shapes, self._shapes = codes(host, "shape_key")
         kernel = codes(host, "kernel")[0]
-        self.recorded = looked_up(kernel, launch) != NONE
-        self.shape = np.where(self.recorded, looked_up(shapes, launch), looked_up(shapes, op))
+        self.recorded = looked_up(kernel, asked) != NONE
+        self.shape = np.where(self.recorded, looked_up(shapes, asked), looked_up(shapes, op))
         self.within = op != NONE
         code, self._operators = codes(host, "name")
         # an operator's name, or (numbered behind those) that of the kernel
         self.operator = np.where(op == NONE, len(self._operators) + self.name, looked_up(code, op)).astype(np.int64)
-        self.call = np.where(op == NONE, np.where(launch == NONE, -2 - rows, launch), op)
+        replayed = (op == NONE) | (captured != NONE)  # each replay of a graph calls what was captured once
+        self.call = np.where(replayed, np.where(launch == NONE, -2 - rows, launch), op)
         self.implementation, self._implementations = self._known(_modules(trace))
 
     def _known(self, modules: dict[str, str]) -> tuple[np.ndarray, list[str | None]]:
@@ -108,16 +112,6 @@ class Facts:
             "total_ns": int(ns.sum()),
             "basis": "recorded" if self.recorded[own].all() else "inferred",
         }
-
-
-def _label(rows: list[Row]) -> None:
-    """Add a short name of each shape among those of its operator."""
-    shapes: dict[str, dict[str, None]] = {}
-    for row in rows:
-        shapes.setdefault(row["operator"], {}).setdefault(row["shape"] or "")
-    short = {name: dict(zip(of, labels(list(of)), strict=True)) for name, of in shapes.items()}
-    for row in rows:
-        row["label"] = short[row["operator"]][row["shape"] or ""] or None
 
 
 def _modules(trace: Trace) -> dict[str, str]:

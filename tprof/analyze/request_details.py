@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tprof.align.calls import is_kind
-from tprof.analyze.causes import Causes
+from tprof.align.ranges import by_thread
+from tprof.analyze.rows import labelled
 from tprof.events import COLD_PHASES
-from tprof.intervals import NONE
-from tprof.model import codes, ints
+from tprof.intervals import NONE, summed
+from tprof.model import codes, ints, refine
 
 if TYPE_CHECKING:
-    from tprof.analyze.causes import Stretch
+    from collections.abc import Iterable
+
     from tprof.analyze.census import Census
     from tprof.analyze.result import Row
 
-FIRST_TOKEN: Final = "*first_token*"  # noqa: S105  a range inside a request that ends, or a mark, with its first token
+Stretch = tuple[int, int, int]  # thread, begin, end
+_FIRST_TOKEN: Final = "*first_token*"  # noqa: S105  a range inside a request that ends, or a mark, with its first token
 
 
 class Details:
@@ -75,9 +78,9 @@ class Details:
     @cached_property
     def _tokens(self) -> np.ndarray:
         """Rows of `host` that say when a first token was ready."""
-        code, names = codes(self._trace.host, "name")
-        named = np.array([*(fnmatchcase(name.lower(), FIRST_TOKEN) for name in names), False])
-        return np.flatnonzero(named[code] & is_kind(self._trace.host, "range", "startend", "mark"))
+        host = self._trace.host
+        named = labelled(host, "name", lambda name: fnmatchcase(name.lower(), _FIRST_TOKEN))
+        return np.flatnonzero(named & is_kind(host, "range", "startend", "mark"))
 
     def _first_token(self, row: int, stretches: list[Stretch]) -> int | None:
         """From the request's begin to its first token, ns; None where nothing says when that was."""
@@ -92,3 +95,47 @@ def _cause(budget: Row) -> str | None:
     """The cold phase that took most of a request; `autotune` where it only waited for a device that tuned."""
     phase = next((p for p in budget["phases"] if p in COLD_PHASES), None)  # largest first
     return phase or ("autotune" if budget["cold_tax_ns"] else None)
+
+
+class Causes:
+    """Cold stretches of a trace by thread, to be asked request by request."""
+
+    def __init__(self, census: Census) -> None:
+        self._census = census
+        charges, calls = census.charges, census.calls
+        kernel, self._kernels = codes(census.trace.spans, "kernel")
+        self._kernel = kernel[charges.row]
+        self._key = np.append(calls.key, NONE)[charges.call]
+        self._group = refine(self._kernel.astype(np.int64), self._key)
+        self._by_thread = {
+            on: rows[np.argsort(charges.start[rows], kind="stable")] for on, rows in by_thread(charges.thread)
+        }
+
+    def of(self, stretches: Iterable[Stretch]) -> list[Row]:
+        """Cold thread time in some stretches, most first: `kernel`, `label`, `shape`, `bucket`, `cold_ns`, `phases`.
+
+        A null kernel is what no single kernel can be charged with, a null shape what no call followed.
+        """
+        charges = self._census.charges
+        found, spent = [], []
+        for thread, low, high in stretches:
+            rows = self._by_thread.get(thread, np.zeros(0, np.int64))
+            rows = rows[np.searchsorted(charges.end[rows], low, "right") : np.searchsorted(charges.start[rows], high)]
+            found.append(rows)
+            spent.append(np.minimum(charges.end[rows], high) - np.maximum(charges.start[rows], low))
+        at, ns = np.concatenate(found), np.concatenate(spent)
+        group = self._group[at]
+        causes = [self._cause(at[group == g], ns[group == g]) for g in np.unique(group)]
+        return sorted(causes, key=lambda row: -row["cold_ns"])
+
+    def _cause(self, at: np.ndarray, ns: np.ndarray) -> Row:
+        kernel, key = int(self._kernel[at[0]]), int(self._key[at[0]])
+        spent = summed(self._census.charges.phase[at], ns, len(COLD_PHASES))
+        return {
+            "kernel": None if kernel == NONE else self._kernels[kernel],
+            "label": None if key == NONE else self._census.labels[key],
+            "shape": None if key == NONE else self._census.calls.keys[key].shape,
+            "bucket": None if key == NONE else self._census.buckets[key],
+            "cold_ns": int(spent.sum()),
+            "phases": {COLD_PHASES[i]: int(spent[i]) for i in np.argsort(-spent, kind="stable") if spent[i]},
+        }

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tprof.align.calls import is_kind
-from tprof.align.ranges import request_rows
-from tprof.analyze.busy import event_purposes
+from tprof.align.ranges import by_thread, request_rows
+from tprof.analyze.busy import event_purposes, joined
 from tprof.analyze.census import Census
 from tprof.analyze.cold import compile_includes
 from tprof.analyze.latency import distribution, first_and_steady, job
 from tprof.analyze.request_details import Details
-from tprof.analyze.result import Result, Row, source_rows
+from tprof.analyze.result import Result, Row, flat, source_rows
 from tprof.analyze.shapes import bucket_rows, shape_rows
 from tprof.analyze.timeline import UNATTRIBUTED, basis_of, phase_of
 from tprof.events import BASES, COLD_PHASES, PHASES, PURPOSES, WARM_PHASES
-from tprof.intervals import NONE, Steps, covered, intersect, subtract, total, union
+from tprof.intervals import NONE, Steps, covered, intersect, subtract, summed, total, union
 from tprof.model import Trace, codes, ints
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _SYNC, _COLD, _INFERRED = PHASES.index("sync"), len(COLD_PHASES), BASES.index("inferred")
 _UNKNOWN = PHASES.index("unattributed")
 _WORK, _TUNING = PURPOSES.index("work"), PURPOSES.index("tuning")
-_EMPTY: Set = (np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
 def requests(attribution: Attribution, options: Options, reference: Mapping[str, int] | None = None) -> Result:
@@ -64,7 +63,7 @@ def requests(attribution: Attribution, options: Options, reference: Mapping[str,
 def _flat(row: Row) -> Row:
     """A request without what is nested; phases and device time as columns."""
     nothing = None if row["device_work_ns"] is None else 0  # no device was recorded
-    return {k: v for k, v in row.items() if not isinstance(v, (dict, list))} | {
+    return flat(row) | {
         **{f"{phase}_ns": row["phases"].get(phase, 0) for phase in (*COLD_PHASES, *WARM_PHASES)},
         **{f"device_{purpose}_ns": row["device_by_purpose"].get(purpose, nothing) for purpose in PURPOSES},
     }
@@ -167,7 +166,7 @@ class _Served:
         doing = self._doing(stretches).within(low, high)
         s, e, value = doing.bounds[:-1], doing.bounds[1:], np.where(doing.value == NONE, UNATTRIBUTED, doing.value)
         phase = phase_of(value)
-        spent = np.bincount(phase, e - s, len(PHASES)).astype(np.int64)
+        spent = summed(phase, e - s, len(PHASES))
         spent[_UNKNOWN] += high - low - total(s, e)
         cold = union(s[phase < _COLD], e[phase < _COLD])
         waiting = (s[phase == _SYNC], e[phase == _SYNC])
@@ -211,13 +210,8 @@ class _Served:
 def device_sets(attribution: Attribution) -> tuple[Set, Set]:
     """Instants at which any device worked, and at which devices only tuned."""
     sets = list(attribution.busy.values())
-    working = _any([s[_WORK] for s in sets])
-    others = _any([s[i] for s in sets for i in range(len(PURPOSES)) if i != _TUNING])
-    return working, subtract(_any([s[_TUNING] for s in sets]), others)
-
-
-def _any(sets: list[Set]) -> Set:
-    return union(np.concatenate([s[0] for s in sets]), np.concatenate([s[1] for s in sets])) if sets else _EMPTY
+    others = joined([s[i] for s in sets for i in range(len(PURPOSES)) if i != _TUNING])
+    return joined([s[_WORK] for s in sets]), subtract(joined([s[_TUNING] for s in sets]), others)
 
 
 def _launched_by_thread(trace: Trace, thread: np.ndarray, start: np.ndarray) -> dict[int, tuple[np.ndarray, ...]]:
@@ -225,8 +219,6 @@ def _launched_by_thread(trace: Trace, thread: np.ndarray, start: np.ndarray) -> 
     launch = ints(trace.device, "launch")
     rows = np.flatnonzero(launch != NONE)
     rows = rows[np.argsort(start[launch[rows]], kind="stable")]
-    purpose = event_purposes(trace)[rows]
-    first, last = ints(trace.device, "start_ns")[rows], ints(trace.device, "end_ns")[rows]
-    on = thread[launch[rows]]
-    called = start[launch[rows]]
-    return {int(t): (called[on == t], first[on == t], last[on == t], purpose[on == t]) for t in np.unique(on)}
+    ran = ints(trace.device, "start_ns"), ints(trace.device, "end_ns"), event_purposes(trace)
+    columns = start[launch[rows]], *(column[rows] for column in ran)
+    return {on: tuple(column[at] for column in columns) for on, at in by_thread(thread[launch[rows]])}

@@ -41,16 +41,16 @@ class Result:
         import pyarrow as pa  # noqa: PLC0415
 
         rows = next(iter(self.tables.values()), [])
-        flat = [{k: v for k, v in row.items() if not isinstance(v, (dict, list))} for row in rows]
-        return pa.Table.from_pylist(flat).to_pandas(types_mapper=pd.ArrowDtype)
+        return pa.Table.from_pylist([flat(row) for row in rows]).to_pandas(types_mapper=pd.ArrowDtype)
 
     def to_dict(self) -> Row:
         """The JSON payload."""
         return self.payload
 
-    def _repr_html_(self) -> str:
-        """How a notebook shows it."""
-        return str(self.frame.to_html(index=False, max_rows=50))
+
+def flat(row: Row) -> Row:
+    """A row without what is nested in it."""
+    return {key: value for key, value in row.items() if not isinstance(value, (dict, list))}
 
 
 def source_rows(trace: Trace) -> list[Row]:

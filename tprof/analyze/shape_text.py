@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from tprof.buckets import label
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
     from tprof.buckets import BucketSet
 
@@ -65,6 +65,15 @@ def labels(shapes: Sequence[str]) -> list[str]:
             columns.setdefault(column, name)
     short = [" ".join(f"{name}={column[i]}" for column, name in columns.items()) for i in range(len(shapes))]
     return short if len(set(short)) == len(shapes) and columns else list(shapes)
+
+
+def labels_by(owners: Sequence[Hashable], shapes: Sequence[str]) -> list[str]:
+    """`labels` of shapes, each among those of its owner (a kernel, an operator); shape (shapes,)."""
+    of: dict[Hashable, dict[str, None]] = {}
+    for owner, shape in zip(owners, shapes, strict=True):
+        of.setdefault(owner, {}).setdefault(shape)
+    short = {owner: dict(zip(own, labels(list(own)), strict=True)) for owner, own in of.items()}
+    return [short[owner][shape] for owner, shape in zip(owners, shapes, strict=True)]
 
 
 def bucket_of(kernel: str, shape: str, sets: Sequence[BucketSet], other: str) -> str | None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tprof.analyze.census import Census
-from tprof.analyze.ranks import percentile
 from tprof.analyze.result import Result, source_rows
+from tprof.analyze.rows import grouped, percentile
 from tprof.analyze.shape_life import life
 from tprof.analyze.verdicts import concentration, verdict
 from tprof.events import COLD_PHASES, Note
-from tprof.intervals import NONE
+from tprof.intervals import NONE, summed
 
 if TYPE_CHECKING:
     from tprof.analyze.attribution import Attribution
@@ -31,8 +32,8 @@ def shapes(attribution: Attribution, options: Options) -> Result:
     trace = attribution.trace
     census = Census(attribution, options)
     rows = shape_rows(census)
-    kernels = sorted({row["kernel"] for row in rows})
-    spread = [concentration(k, [r["calls"] for r in rows if r["kernel"] == k and r["calls"]]) for k in kernels]
+    of_kernel = grouped(rows, "kernel").items()
+    spread = [concentration(kernel, [row["calls"] for row in own if row["calls"]]) for kernel, own in of_kernel]
     spread.sort(key=lambda row: (-row["calls"], row["kernel"]))
     groups, uncharged = bucket_rows(rows), [r for r in _uncharged(census) if options.about(r["kernel"])]
     shown = rows[: options.top]
@@ -80,7 +81,7 @@ def _row(census: Census, number: int, own: np.ndarray, cold: np.ndarray) -> Row:
     """Figures of one key: `own` are its calls in time order, `cold` its charges."""
     calls, charges, key = census.calls, census.charges, census.calls.keys[number]
     work, tuned = own[~calls.tuning[own]], own[calls.tuning[own]]
-    spent = np.bincount(charges.phase[cold], charges.end[cold] - charges.start[cold], len(COLD_PHASES)).astype(int)
+    spent = summed(charges.phase[cold], charges.end[cold] - charges.start[cold], len(COLD_PHASES))
     return {
         "number": number,
         "kernel": key.kernel,
@@ -140,41 +141,36 @@ def _slices(start: np.ndarray, window: tuple[int, int]) -> list[int]:
 
 def _judge(rows: list[Row]) -> None:
     """Add share and verdict, which need the kernel's other shapes."""
-    of_kernel: dict[str, int] = {}
-    for row in rows:
-        of_kernel[row["kernel"]] = of_kernel.get(row["kernel"], 0) + row["calls"]
-    for row in rows:
-        whole = of_kernel[row["kernel"]]
-        row["of_kernel_share"] = row["calls"] / whole if whole else 0.0
-        row["verdict"] = verdict(row["calls"], whole, row["cold_ns"], tuned=row["candidates"] > 0)
+    for own in grouped(rows, "kernel").values():
+        whole = sum(row["calls"] for row in own)
+        for row in own:
+            row["of_kernel_share"] = row["calls"] / whole if whole else 0.0
+            row["verdict"] = verdict(row["calls"], whole, row["cold_ns"], tuned=row["candidates"] > 0)
 
 
 def bucket_rows(rows: list[Row]) -> list[Row]:
     """Calls, misses and cold time by bucket, most misses first; empty where no bucket is declared."""
     sums = ("calls", "misses", "compiles", "disk_hits", "candidates", "cold_ns", "compile_ns", "autotune_ns")
-    found: dict[str, Row] = {}
-    for row in rows:
-        if row["bucket"] is not None:
-            group = found.setdefault(row["bucket"], {"bucket": row["bucket"], "keys": 0, **dict.fromkeys(sums, 0)})
-            group["keys"] += 1
-            for name in sums:
-                group[name] += row[name]
-    whole = {name: sum(group[name] for group in found.values()) for name in ("calls", "misses")}
-    for group in found.values():
-        for name, n in whole.items():
-            group[f"of_{name}_share"] = group[name] / n if n else 0.0
-    return sorted(found.values(), key=lambda g: (-g["misses"], -g["cold_ns"], g["bucket"]))
+    within = grouped((row for row in rows if row["bucket"] is not None), "bucket")
+    found = [
+        {"bucket": bucket, "keys": len(own), **{name: sum(row[name] for row in own) for name in sums}}
+        for bucket, own in within.items()
+    ]
+    for name in ("calls", "misses"):
+        whole = sum(group[name] for group in found)
+        for group in found:
+            group[f"of_{name}_share"] = group[name] / whole if whole else 0.0
+    return sorted(found, key=lambda g: (-g["misses"], -g["cold_ns"], g["bucket"]))
 
 
 def _uncharged(census: Census) -> list[Row]:
     """Cold time that no call can be charged with, by kernel and phase."""
     charges, names = census.charges, census.trace.spans["kernel"]
-    found: dict[tuple[str | None, str], int] = {}
+    found: Counter[tuple[str | None, str]] = Counter()
     for i in np.flatnonzero(charges.call == NONE).tolist():
-        key = names[int(charges.row[i])].as_py(), COLD_PHASES[charges.phase[i]]
-        found[key] = found.get(key, 0) + int(charges.end[i] - charges.start[i])
-    rows = [{"kernel": kernel, "phase": phase, "total_ns": ns} for (kernel, phase), ns in found.items()]
-    return sorted(rows, key=lambda row: -row["total_ns"])
+        kernel, phase = names[int(charges.row[i])].as_py(), COLD_PHASES[charges.phase[i]]
+        found[kernel, phase] += int(charges.end[i] - charges.start[i])
+    return [{"kernel": kernel, "phase": phase, "total_ns": ns} for (kernel, phase), ns in found.most_common()]
 
 
 def _covered(row: Row) -> Row:

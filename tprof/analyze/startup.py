@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tprof.align.calls import is_kind
-from tprof.analyze.timeline import UNATTRIBUTED, pack
+from tprof.analyze.rows import grouped
+from tprof.analyze.timeline import HOST, UNATTRIBUTED
 from tprof.events import BASES, COLD_PHASES, PHASES
 from tprof.intervals import NONE, Steps, innermost
 from tprof.model import codes, ints
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from tprof.analyze.attribution import Attribution
     from tprof.analyze.result import Row
 
-_HOST: Final = pack("host")
 _NAMES: Final = {"interpreter": "interpreter", "recorder": "tprof itself"}
 
 
@@ -29,10 +29,14 @@ def startup_rows(attribution: Attribution) -> list[Row]:
         process sum to the time from its start to ready; without its start, from the begin of the recording.
     """
     rows = attribution.trace.startup.to_pylist()
-    found: list[Row] = []
-    for ready in (row for row in rows if row["kind"] == "ready" and row["thread"] is not None):
-        found += _process(attribution, ready, [r for r in rows if r["process"] == ready["process"] and r is not ready])
-    return found
+    return [
+        row
+        for ready in rows
+        if ready["kind"] == "ready" and ready["thread"] is not None
+        for row in _process(
+            attribution, ready, [r for r in rows if r["process"] == ready["process"] and r is not ready]
+        )
+    ]
 
 
 def _process(attribution: Attribution, ready: Row, said: list[Row]) -> list[Row]:
@@ -40,31 +44,34 @@ def _process(attribution: Attribution, ready: Row, said: list[Row]) -> list[Row]
     begin = process["start_ns"]
     begin = min((r["start_ns"] for r in said), default=ready["start_ns"]) if begin is None else begin
     whole = ready["start_ns"] - begin
-    found: dict[tuple[str, str | None, str], Row] = {}
-    for start, end, *label in _pieces(attribution, ready["thread"], (begin, ready["start_ns"]), said):
-        row = found.setdefault(tuple(label), {  # type: ignore[arg-type]  # (part, within, basis)
-            "pid": process["pid"], "at_ns": start - begin, "part": label[0], "within": label[1], "stretches": 0,
-            "total_ns": 0, "basis": label[2],
-        })  # fmt: skip
-        row["total_ns"] += end - start
-        row["stretches"] += 1
-    return [row | {"of_startup_share": row["total_ns"] / max(whole, 1)} for row in found.values()]
+    pieces = _pieces(attribution, ready["thread"], (begin, ready["start_ns"]), said)
+    return [
+        {
+            "pid": process["pid"],
+            "at_ns": own[0]["start_ns"] - begin,
+            "part": label[0],
+            "within": label[1],
+            "stretches": len(own),
+            "total_ns": (ns := sum(piece["wall_ns"] for piece in own)),
+            "basis": label[2],
+            "of_startup_share": ns / max(whole, 1),
+        }
+        for label, own in grouped(pieces, "label").items()
+    ]
 
 
-def _pieces(
-    attribution: Attribution, thread: int, window: tuple[int, int], said: list[Row]
-) -> list[tuple[int, int, str, str | None, str]]:
-    """(begin, end, part, within, basis) in time order."""
+def _pieces(attribution: Attribution, thread: int, window: tuple[int, int], said: list[Row]) -> list[Row]:
+    """Rows of start_ns, wall_ns and label (part, within, basis) in time order."""
     names, start, end = _named(attribution, thread, said)
     doing = attribution.timelines.of(thread)
     begun = max((r["end_ns"] for r in said if r["kind"] == "recorder"), default=window[1])
-    recorded = Steps(np.array([min(begun, window[1]), window[1]]), np.array([_HOST]))
+    recorded = Steps(np.array([min(begun, window[1]), window[1]]), np.array([HOST]))
     known = Steps(doing.bounds, np.where(doing.value == UNATTRIBUTED, NONE, doing.value)).or_else(recorded)
     low, high, value, _ = known.over(*(np.array([edge]) for edge in window))
     s, e, owner, piece = innermost(start, end).over(low, high)
     return [
-        (int(a), int(b), *_label(int(value[i]), names[o] if o != NONE else None))
-        for a, b, o, i in zip(s, e, owner.tolist(), piece.tolist(), strict=True)
+        {"start_ns": a, "wall_ns": b - a, "label": _label(v, names[o] if o != NONE else None)}
+        for a, b, o, v in zip(s.tolist(), e.tolist(), owner.tolist(), value[piece].tolist(), strict=True)
     ]
 
 

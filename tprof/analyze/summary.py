@@ -11,7 +11,7 @@ from tprof.analyze.findings import Facts, findings
 from tprof.analyze.idle import idle, window_row
 from tprof.analyze.kernels import kernel_rows
 from tprof.analyze.requests import request_budgets
-from tprof.analyze.result import Result, Row, source_rows
+from tprof.analyze.result import Result, Row, flat, source_rows
 
 if TYPE_CHECKING:
     from tprof.analyze.attribution import Attribution
@@ -30,17 +30,13 @@ def summarize(attribution: Attribution, options: Options) -> Result:
     parts = {row["device"]: row["phases"] for row in idle(attribution, options).payload["devices"]}
     payload = {"window": window_row(window), "devices": devices, "cold": totals, "requests": served, "findings": found}
     tables = {
-        "devices": [_flat_device(row) for row in devices],
+        "devices": [flat(row) for row in devices],
         "wall": [r for row in devices for r in _wall(row, parts[row["device"]], wall)],
         "cold": [{k: ", ".join(v) if isinstance(v, list) else v for k, v in totals.items() if not isinstance(v, dict)}],
         "requests": [_flat_request(row) for row in served],
         "findings": found,
     }
     return Result("summary", tables, payload, trace.notes, source_rows(trace))
-
-
-def _flat_device(row: Row) -> Row:
-    return {k: v for k, v in row.items() if not isinstance(v, (dict, list))}
 
 
 def _wall(row: Row, idle_phases: list[Row], wall: int) -> list[Row]:
@@ -61,13 +57,10 @@ def _wall(row: Row, idle_phases: list[Row], wall: int) -> list[Row]:
 def _flat_request(row: Row) -> Row:
     """The figures of a request that fit on one line."""
     return {
-        "name": row["name"],
-        "wall_ns": row["wall_ns"],
-        "cold_tax_ns": row["cold_tax_ns"],
+        **{key: row[key] for key in ("name", "wall_ns", "cold_tax_ns")},
         "cold_share": row["cold_tax_ns"] / row["wall_ns"] if row["wall_ns"] else 0.0,
         "cold_exposed_ns": row["cold_exposed_ns"],
-        "device_work_ns": row["device_by_purpose"].get("work", 0),
-        "device_tuning_ns": row["device_by_purpose"].get("tuning", 0),
+        **{f"device_{purpose}_ns": row["device_by_purpose"].get(purpose, 0) for purpose in ("work", "tuning")},
         "mostly": next(iter(row["phases"]), None),
         "basis": row["basis"],
     }

@@ -131,10 +131,6 @@ class Timelines:
     def _processes(self) -> np.ndarray:
         return process_of(self._trace)
 
-    def process(self, thread: int) -> int:
-        """Number of the process that a thread belongs to."""
-        return int(self._processes[thread])
-
     def _alive(self, thread: int) -> Steps:
         rows = self._rows.get(thread, _NO_ROWS)
         bounds = np.array([self.start[rows].min(), self.end[rows].max()]) if len(rows) else rows

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tprof.analyze.recorded import recorded_spans
+from tprof.analyze.rows import labelled, recorded_spans
 from tprof.intervals import NONE
-from tprof.model import Trace, codes, ints
+from tprof.model import Trace, ints
 
 if TYPE_CHECKING:
     from tprof.analyze.result import Row
@@ -95,9 +95,10 @@ def _candidates(trace: Trace, spans: list[Row]) -> list[Row]:
     return [{**row, "spread_ns": _spread(told.get((row["thread"], row["start_ns"])))} for row in rows]
 
 
-def _spread(timings: list[float] | None) -> int | None:
-    """What lies between the 20th and the 80th percentile of [median, p20, p80] ms."""
-    return round((timings[2] - timings[1]) * _MS) if timings and len(timings) == 3 else None
+def _spread(timings: list[float | None] | None) -> int | None:
+    """What lies between the 20th and the 80th percentile of [median, p20, p80] ms; null stands for infinity."""
+    low, high = timings[1:] if timings and len(timings) == 3 else (None, None)
+    return None if low is None or high is None else round((high - low) * _MS)
 
 
 def _told(span: Row, rows: list[Row]) -> Tuning:
@@ -137,11 +138,6 @@ def _runs(trace: Trace, rows: list[Row]) -> list[Tuning]:
 
 def _work_launches(trace: Trace, kernel: str) -> np.ndarray:
     """When a kernel was launched as work, sorted."""
-    name, names = codes(trace.device, "name")
-    purpose, purposes = codes(trace.device, "purpose")
-    launch = ints(trace.device, "launch")
-    if kernel not in names:
-        return np.zeros(0, np.int64)
-    work = purposes.index("work") if "work" in purposes else len(purposes)
-    rows = launch[(name == names.index(kernel)) & (purpose == work) & (launch != NONE)]
-    return np.sort(ints(trace.host, "start_ns")[rows])
+    device, launch = trace.device, ints(trace.device, "launch")
+    ran = labelled(device, "name", {kernel}) & labelled(device, "purpose", {"work"}) & (launch != NONE)
+    return np.sort(ints(trace.host, "start_ns")[launch[ran]])

@@ -12,7 +12,7 @@ import numpy as np
 
 from tprof.align.calls import is_kind
 from tprof.analyze.occupancy import occupancy, waves
-from tprof.analyze.recorded import recorded_spans
+from tprof.analyze.rows import recorded_spans
 from tprof.intervals import NONE
 from tprof.model import Trace, codes, int3, ints
 
@@ -35,7 +35,7 @@ class Gpu:
     multiprocessors: int | None
 
 
-def the_gpu(trace: Trace) -> Gpu | None:
+def _the_gpu(trace: Trace) -> Gpu | None:
     """The model of the trace's devices; None where nothing says, or there are several."""
     sources: Any = trace.meta.get("sources", [trace.meta])
     seen = [gpu for meta in sources for gpu in meta.get("gpus") or []]
@@ -51,7 +51,7 @@ class Variants:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self.gpu = the_gpu(trace)
+        self.gpu = _the_gpu(trace)
         self._shared = {row["hash"]: row["shared_bytes"] for row in trace.specializations.to_pylist() if row["hash"]}
         self._loads = recorded_spans(trace, "load")
         self._known: dict[tuple[int, str, str], Row] = {}  # by pid, kernel and configuration: what its load said
@@ -61,7 +61,7 @@ class Variants:
         found: Row = dict.fromkeys(_UNKNOWN) | self._loaded(tuning, candidate) | self._launched(candidate)
         if found["threads"] is None and (warps := _WARPS.search(candidate["config"] or "")):
             found["threads"] = 32 * int(warps[1])
-        return found | self._fit(found) | self._on_device(candidate)
+        return found | self._fit(found) | {"device_mean_ns": _device_mean(candidate)}
 
     def _loaded(self, tuning: Tuning, candidate: Row) -> Row:
         """What its module load said, or that of the same configuration before: then the variant was there already."""
@@ -78,10 +78,10 @@ class Variants:
         """What its first execution shows, else its first recorded launch."""
         name, names = self._names
         kernel = names.index(candidate["kernel"]) if candidate["kernel"] in names else len(names)
-        rows = self._events.inside(candidate)
+        rows = _during(candidate, self._events)
         if len(rows := rows[name[rows] == kernel]):
             return _shown(self._trace.device.slice(int(rows[0]), 1))
-        rows = self._launches.inside(candidate)
+        rows = _during(candidate, self._launches)
         key = str(self._trace.host["shape_key"][int(rows[0])].as_py()) if len(rows) else ""
         grid = _GRID.search(key)
         return {"blocks": prod(int(n) for n in grid[1].split("x"))} if grid else {}
@@ -94,54 +94,48 @@ class Variants:
     def _launches(self) -> _ByLaunch:
         """Recorded launches: rows of `host`."""
         rows = np.flatnonzero(is_kind(self._trace.host, "launch"))
-        return _ByLaunch.of(self._trace, rows, rows)
+        return _by_launch(self._trace, rows, rows)
 
     @cached_property
     def _events(self) -> _ByLaunch:
         """Executions whose launch is known: rows of `device`."""
         launch = ints(self._trace.device, "launch")
         rows = np.flatnonzero(launch != NONE)
-        return _ByLaunch.of(self._trace, rows, launch[rows])
+        return _by_launch(self._trace, rows, launch[rows])
 
     def _fit(self, facts: Row) -> Row:
         """Blocks on a multiprocessor, what limits them, and how often the device is filled."""
-        fit = None
-        if self.gpu and facts["threads"]:
-            fit = occupancy(self.gpu.capability, facts["threads"], facts["registers"], facts["shared_bytes"])
-        if self.gpu is None or fit is None:
-            return {"blocks_per_sm": None, "limited_by": None, "occupancy_share": None, "waves": None}
-        filled = None
-        if facts["blocks"] and self.gpu.multiprocessors:
-            filled = waves(facts["blocks"], fit.blocks, self.gpu.multiprocessors)
+        gpu, fit = self.gpu, None
+        if gpu and facts["threads"]:
+            fit = occupancy(gpu.capability, facts["threads"], facts["registers"], facts["shared_bytes"])
+        if gpu is None or fit is None:
+            return dict.fromkeys(("blocks_per_sm", "limited_by", "occupancy_share", "waves"))
+        filled = waves(facts["blocks"], fit.blocks, gpu.multiprocessors or 0) if facts["blocks"] else None
         limits = {"blocks_per_sm": fit.blocks, "limited_by": fit.limited_by, "occupancy_share": fit.share}
         return limits | {"waves": filled}
 
-    @staticmethod
-    def _on_device(candidate: Row) -> Row:
-        """Mean device time of a launch, ns."""
-        known = candidate["device_ns"] and candidate["launches"]
-        return {"device_mean_ns": round(candidate["device_ns"] / candidate["launches"]) if known else None}
+
+_ByLaunch = tuple[np.ndarray, np.ndarray, np.ndarray]  # rows of a table, when each was launched, and by which thread
 
 
-@dataclass(frozen=True)
-class _ByLaunch:
-    """Rows of a table by when they were launched, and by which thread; arrays of shape (rows,)."""
+def _by_launch(trace: Trace, rows: np.ndarray, launch: np.ndarray) -> _ByLaunch:
+    """Of rows and the row of `host` that launched each, in order of their launches."""
+    start, thread = ints(trace.host, "start_ns")[launch], ints(trace.host, "thread")[launch]
+    order = np.argsort(start, kind="stable")
+    return rows[order], start[order], thread[order]
 
-    rows: np.ndarray
-    start: np.ndarray
-    thread: np.ndarray
 
-    @classmethod
-    def of(cls, trace: Trace, rows: np.ndarray, launch: np.ndarray) -> _ByLaunch:
-        """Of rows and the row of `host` that launched each."""
-        start, thread = ints(trace.host, "start_ns")[launch], ints(trace.host, "thread")[launch]
-        order = np.argsort(start, kind="stable")
-        return cls(rows[order], start[order], thread[order])
+def _during(candidate: Row, launched: _ByLaunch) -> np.ndarray:
+    """Rows that its thread launched during a candidate."""
+    rows, start, thread = launched
+    at = slice(*np.searchsorted(start, (candidate["start_ns"], candidate["end_ns"])))
+    return rows[at][thread[at] == candidate["thread"]]
 
-    def inside(self, candidate: Row) -> np.ndarray:
-        """Rows that its thread launched during a candidate."""
-        at = slice(*np.searchsorted(self.start, (candidate["start_ns"], candidate["end_ns"])))
-        return self.rows[at][self.thread[at] == candidate["thread"]]
+
+def _device_mean(candidate: Row) -> int | None:
+    """Mean device time of a launch, ns."""
+    known = candidate["device_ns"] and candidate["launches"]
+    return round(candidate["device_ns"] / candidate["launches"]) if known else None
 
 
 def _shown(event: pa.Table) -> Row:

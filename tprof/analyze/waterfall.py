@@ -32,7 +32,7 @@ def waterfall_rows(spans: list[Row], first_uses: list[Row], candidates: list[Row
     """
     steps = _steps(first_uses, candidates)
     owner = _owners(spans, steps)
-    found = [(steps[at] if at != NONE else _other(span), span) for at, span in zip(owner, spans, strict=True)]
+    found = [(steps[at] if at != NONE else _step("other", span), span) for at, span in zip(owner, spans, strict=True)]
     found.sort(key=lambda pair: pair[1]["start_ns"])
     number: dict[tuple[object, ...], int] = {}
     return [
@@ -52,33 +52,20 @@ def waterfall_rows(spans: list[Row], first_uses: list[Row], candidates: list[Row
 
 def _steps(first_uses: list[Row], candidates: list[Row]) -> list[Row]:
     """Stretches of steps; a candidate's first use may lie before the candidate."""
-    told = {row["row"]: _candidate(row) for row in candidates}
-    own = [told.get(use["candidate"], _use(use)) | {key: use[key] for key in _EDGES} for use in first_uses]
+    told = {row["row"]: _step("winner" if row["winner"] else "candidate", row) for row in candidates}
+    uses = [told.get(use["candidate"], _step("first use", use)) for use in first_uses]
+    own = [step | {key: use[key] for key in _EDGES} for step, use in zip(uses, first_uses, strict=True)]
     return [*told.values(), *own]
 
 
 _EDGES: Final = ("start_ns", "end_ns", "thread")
 
 
-def _candidate(row: Row) -> Row:
-    role = "winner" if row["winner"] else "candidate"
-    return {"role": role, **{key: row[key] for key in ("row", "kernel", "config", *_EDGES)}, "place": ()}
-
-
-def _use(row: Row) -> Row:
-    return {"role": "first use", "config": None, "place": ()} | {key: row[key] for key in ("row", "kernel", *_EDGES)}
-
-
-def _other(span: Row) -> Row:
-    place = (span["kernel"],) if span["kernel"] else ("", span["phase"])
-    return {
-        "role": "other",
-        "row": None,
-        "config": None,
-        "kernel": span["kernel"],
-        "thread": span["thread"],
-        "place": place,
-    }
+def _step(role: str, row: Row) -> Row:
+    """Step of a candidate or a first use; of what belongs to none, `row` is the span."""
+    place = () if role != "other" else (row["kernel"],) if row["kernel"] else ("", row["phase"])
+    said = {key: row.get(key) for key in ("row", "kernel", "config", *_EDGES)}
+    return {"role": role, "place": place, **said}
 
 
 def _owners(spans: list[Row], steps: list[Row]) -> list[int]:

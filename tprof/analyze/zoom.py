@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tprof.align.captures import asked_by
 from tprof.align.ranges import looked_up, match_ranges
 from tprof.analyze.lanes import PARTS, RANGE, Lane
 from tprof.analyze.lod import pixels
+from tprof.analyze.rows import labelled
 from tprof.intervals import NONE, at, union
-from tprof.model import Trace, codes, distinct, ints, numbers
+from tprof.model import Trace, distinct, ints, numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -159,10 +161,11 @@ class _Rows:
         device, wanted = self.trace.device, self.wanted
         keep = np.ones(len(row), bool)
         if wanted.kernel:
-            keep &= _named(device, "name", lambda name: fnmatchcase(name, wanted.kernel), row)
+            keep &= labelled(device, "name", lambda name: fnmatchcase(name, wanted.kernel), row)
         launch = ints(device, "launch")[row]
         if wanted.shape:
-            keep &= self._shaped(launch) | self._shaped(looked_up(ints(self.trace.host, "parent"), launch))
+            call = asked_by(device)[row]
+            keep &= self._shaped(call) | self._shaped(looked_up(ints(self.trace.host, "parent"), call))
         if wanted.ranges:
             called = np.flatnonzero(keep & (launch != NONE))
             inside = at(self._spans, ints(self.trace.host, "start_ns")[launch[called]]) != NONE
@@ -172,7 +175,7 @@ class _Rows:
 
     def _shaped(self, row: np.ndarray) -> np.ndarray:
         """Which rows of `host` (-1: none) have a shape key that holds the text."""
-        return _named(self.trace.host, "shape_key", lambda key: self.wanted.shape in key, row) & (row != NONE)
+        return labelled(self.trace.host, "shape_key", lambda key: self.wanted.shape in key, row)
 
     @cached_property
     def _ranges(self) -> np.ndarray:
@@ -182,13 +185,6 @@ class _Rows:
     def _spans(self) -> tuple[np.ndarray, np.ndarray]:
         """When any of the ranges was open."""
         return union(*(ints(self.trace.host, column)[self._ranges] for column in ("start_ns", "end_ns")))
-
-
-def _named(data: pa.Table, column: str, wanted: Callable[[str], bool], row: np.ndarray) -> np.ndarray:
-    """Which rows have a label that is wanted, shape (rows,) bool."""
-    code, names = codes(data, column)
-    known = np.array([*(wanted(name) for name in names), False], bool)
-    return known[code[row]] if len(code) else np.zeros(len(row), bool)
 
 
 def details(trace: Trace, lane: tuple[str, int], start_ns: int, row: int, zero_ns: int) -> dict[str, list[Row]]:
@@ -202,18 +198,25 @@ def details(trace: Trace, lane: tuple[str, int], start_ns: int, row: int, zero_n
         zero_ns: the first event.
 
     Returns:
-        `event`: what its table says, one row; `launch`: the call that enqueued it; `stack`: what was open on the thread
-        when it began, or when it was launched, outermost first. Each also has `at_ns`, from the first event, and
-        `total_ns`.
+        `event`: what its table says, one row; `launch`: the call that enqueued it; `capture`: the call of which it is a
+        graph's replay; `stack`: what was open on the thread when it began, or when it was launched, outermost first.
+        Each also has `at_ns`, from the first event, and `total_ns`.
     """
     kind, of = lane
     table = trace.device if kind == "stream" else trace.host
     event = _rows(table, np.array([row]), zero_ns) if 0 <= row < len(table) else []
-    launch = event[0].get("launch") if event else None
-    call = [] if launch is None else _rows(trace.host, np.array([launch]), zero_ns)
+    call, captured = (
+        _rows(trace.host, np.array([r[c] for r in event if r.get(c) is not None], np.int64), zero_ns)
+        for c in ("launch", "capture")
+    )
     thread, instant = (call[0]["thread"], call[0]["start_ns"]) if call else (of, start_ns)
     on_thread = bool(call) or kind in ("thread", "ranges")
-    return {"event": event, "launch": call, "stack": _stack(trace, thread, instant, zero_ns) if on_thread else []}
+    return {
+        "event": event,
+        "launch": call,
+        "capture": captured,
+        "stack": _stack(trace, thread, instant, zero_ns) if on_thread else [],
+    }
 
 
 def _rows(data: pa.Table, rows: np.ndarray, zero_ns: int) -> list[Row]:

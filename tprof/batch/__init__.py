@@ -2,5 +2,6 @@
 
 from tprof.batch import compare
 from tprof.batch.folder import Folder, is_batch
+from tprof.batch.report import report, saved
 
-__all__ = ["Folder", "compare", "is_batch"]
+__all__ = ["Folder", "compare", "is_batch", "report", "saved"]

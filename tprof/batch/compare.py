@@ -1,13 +1,16 @@
-"""What changed from one batch to another: each is a side, and its sources are the repeats."""
+"""What changed from one batch to another: between recordings of one name, and with all of a batch as repeats."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
 from tprof.analyze.diff import KEYS
 from tprof.analyze.noise import compare
-from tprof.analyze.result import Result, Row
+from tprof.analyze.result import Result, Row, few
+from tprof.batch.ranks import MATTERS
 from tprof.events import COLD_PHASES, Note
 
 if TYPE_CHECKING:
@@ -31,7 +34,8 @@ def diff(before: Folder, after: Folder, top: int | None = None) -> Result:
         top: rows of a table.
     """
     sides = before, after
-    tables: dict[str, list[Row]] = {}
+    paired, notes = _paired(*(_rows_by_name(side) for side in sides))
+    tables: dict[str, list[Row]] = {"sources": paired}
     for name, measure in _MEASURES.items():
         found = compare(*([dict(m) for m in measure(side)] for side in sides))
         tables[name] = [dict(zip(KEYS[name], k if isinstance(k, tuple) else (k,), strict=True)) | r
@@ -39,7 +43,31 @@ def diff(before: Folder, after: Folder, top: int | None = None) -> Result:
     payload: Row = {"before": before.slugs(), "after": after.slugs(), **tables}
     sources = [s for side in sides for slug in side.slugs() for s in (side.finished(slug) or {}).get("sources", [])]
     shown = {name: rows[:top] for name, rows in tables.items()}
-    return Result("diff", shown, payload, (Note("kinds-not-compared", _KINDS),), sources)
+    return Result("diff", shown, payload, (Note("kinds-not-compared", _KINDS), *notes), sources)
+
+
+def _rows_by_name(folder: Folder) -> dict[str, Row]:
+    """Figures of each source by its file's name; where others have that name too, by its path below what all share."""
+    records = [record for slug in folder.slugs() if (record := folder.finished(slug))]
+    paths = [PurePath(record["state"][0]) for record in records]
+    often = Counter(path.name for path in paths)
+    top = os.path.commonpath(paths) if paths else ""
+    names = [p.name if often[p.name] == 1 else str(p.relative_to(top)) for p in paths]
+    return dict(zip(names, (record["row"] for record in records), strict=True))
+
+
+def _paired(before: dict[str, Row], after: dict[str, Row]) -> tuple[list[Row], list[Note]]:
+    """What changed of each recording that both have, the largest change first; and what only one of them has."""
+    rows = []
+    for name in sorted(before.keys() & after.keys()):
+        was, now = ({figure: side[name][key] for figure, key in _ROW.items()} for side in (before, after))
+        found = compare([was], [now]).items()
+        rows += [{"trace": name, "figure": figure} | r for figure, r in found
+                 if abs(r["change_ns"]) >= MATTERS * was["window"]]  # fmt: skip
+    alone = sorted(before.keys() ^ after.keys())
+    message = f"no recording of the same name in both batches: {few(alone)}"
+    notes = [Note("unpaired-sources", message, len(alone))] if alone else []
+    return sorted(rows, key=lambda r: -abs(r["change_ns"])), notes
 
 
 def _figures(folder: Folder) -> list[Measured]:

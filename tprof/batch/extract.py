@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +14,9 @@ from tprof.intervals import total, union
 from tprof.model import codes, ints
 
 if TYPE_CHECKING:
+    from tprof.analyze.busy import Set
     from tprof.model import Trace
 
-Row = dict[str, Any]
-Set = tuple[np.ndarray, np.ndarray]
 _WHO = {"host": pa.string(), "pid": pa.int64()}
 _TIMES = dict.fromkeys(("utc_start_ns", "wall_ns", "cold_ns", "work_ns", "collective_ns"), pa.int64())
 _PROCESSES = pa.schema({**_WHO, "rank": pa.int64(), **_TIMES})

@@ -22,7 +22,7 @@ from tprof.errors import UsageError
 from tprof.events import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator
 
 _MARK: Final = "batch.json"
 _PART: Final = "trace="
@@ -104,16 +104,16 @@ class Folder:
         """Names of the tables that any source has."""
         return sorted({p.parents[1].name for p in self.path.glob(f"*/{_PART}*/part.parquet")})
 
-    def parts(self, table: str, columns: Sequence[str] | None = None) -> Iterator[tuple[str, pa.Table]]:
+    def part(self, table: str, slug: str) -> pa.Table | None:
+        """A table of one source; None where it has none."""
+        file = self.path / table / f"{_PART}{slug}" / "part.parquet"
+        return pq.ParquetFile(file).read() if file.is_file() else None
+
+    def parts(self, table: str) -> Iterator[tuple[str, pa.Table]]:
         """A table of each finished source that has it, one at a time."""
         for slug in self.slugs():
-            if (file := self.path / table / f"{_PART}{slug}" / "part.parquet").is_file():
-                yield slug, pq.ParquetFile(file).read(list(columns) if columns else None)
-
-    def read(self, table: str) -> pa.Table:
-        """A table of all sources, with their names in the column `trace`."""
-        parts = [data.append_column("trace", pa.array([slug] * len(data))) for slug, data in self.parts(table)]
-        return pa.concat_tables(parts, promote_options="permissive") if parts else pa.table({})
+            if (data := self.part(table, slug)) is not None:
+                yield slug, data
 
     def settle(self) -> None:
         """Give every table one schema, so that it reads as one data set: a column of nulls has no type of its own."""

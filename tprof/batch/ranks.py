@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from statistics import median
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tprof.analyze.result import few
+from tprof.analyze.devices import process_label
+from tprof.analyze.result import Row, few, weakest
 from tprof.model import codes, ints
 
 if TYPE_CHECKING:
@@ -21,23 +22,23 @@ if TYPE_CHECKING:
 
     from tprof.batch.folder import Folder
 
-Row = dict[str, Any]
 MATTERS: Final = 0.01  # of the wall clock; less is not worth a line
 _FAIR: Final = 1.5  # times its share of all waiting: less is no straggler
 _SLOW: Final = 1.1  # times the median rank's device work
 
 
 def rank_rows(folder: Folder) -> list[Row]:
-    """One row per process of every source, the longest wait that it caused first.
+    """One row per process of every source that was cold or had device work, the longest wait that it caused first.
 
     `late_ns` is the time from the first rank's begin to its own of the collectives that it began last, `late_cold_ns`
     the part of it in which it was cold; both null where there is nobody to compare with, or no common clock.
     """
-    rows = [{"trace": slug, **row} for slug, data in folder.parts("processes") for row in data.to_pylist()]
-    for number, job in enumerate(_jobs(rows)):
+    found = ({"trace": slug, **row} for slug, data in folder.parts("processes") for row in data.to_pylist())
+    rows = [row for row in found if row["cold_ns"] or row["work_ns"] or row["collective_ns"]]  # others did nothing here
+    for number, job in enumerate(sorted(_jobs(rows), key=lambda job: len(job) < 2), 1):  # first those of several
         for row in job:
             row |= {"job": number, "collectives": None, "last_in": None, "late_ns": None, "late_cold_ns": None}
-            row["name"] = f"process {row['pid']}" if row["rank"] is None else f"rank {row['rank']}"
+            row["name"] = process_label(row["pid"], row["rank"])
         _compare(folder, job)
     return sorted(rows, key=lambda r: (r["job"], -(r["late_ns"] or 0), -1 if r["rank"] is None else r["rank"]))
 
@@ -217,5 +218,5 @@ def duplicate_findings(duplicates: Iterable[Row], ranks: Sequence[Row]) -> Itera
                 "cost_ns": cost, "share": cost / wall[job], "of": "wall of all processes",
                 "why": f"{few(r['kernel'] for r in rows)}: all but the longest compile of each repeated another's",
                 "fix": "let one rank compile first, then a barrier; one local TRITON_CACHE_DIR for a machine's ranks",
-                "basis": "recorded" if all(r["basis"] == "recorded" for r in rows) else "inferred", "trace": None,
+                "basis": weakest(rows), "trace": None,
             }  # fmt: skip

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tprof.analyze import Result
 from tprof.batch.ranks import duplicate_findings, duplicate_rows, rank_findings, rank_rows
-from tprof.events import Note
+from tprof.errors import SourceError
+from tprof.events import SCHEMA_VERSION, Note
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tprof.analyze import Row
     from tprof.batch.folder import Folder
     from tprof.batch.work import Outcome
 
-Row = dict[str, Any]
+OVERALL: Final = "overall.json"
 TOP: Final = 20
 _SUMS: Final = {
     "shapes": (
@@ -30,7 +33,8 @@ _SUMS: Final = {
         ("keys", "calls", "misses", "compiles", "disk_hits", "candidates", "cold_ns", "compile_ns", "autotune_ns"),
     ),
 }
-_WORST: Final = ("trace", "name", "id", "wall_ns", "cold_tax_ns", "cold_exposed_ns", "cause", "basis")
+_TOTALS: Final = ("wall_ns", "busy_ns", "idle_ns", "cold_ns", "requests", "cold_requests")
+_WORST: Final = ("trace", "name", "id", "start_ns", "wall_ns", "cold_tax_ns", "cold_exposed_ns", "cause", "basis")
 
 
 def report(folder: Folder, failed: Sequence[Outcome] = (), top: int | None = None) -> Result:
@@ -60,8 +64,34 @@ def report(folder: Folder, failed: Sequence[Outcome] = (), top: int | None = Non
     lost = [{"source": o.source.path, "message": o.message, "exit_code": o.exit_code} for o in failed]
     notes = tuple(Note("unreadable-source", o.message, 1, o.source.path) for o in failed)
     sources = [source for record in records.values() for source in record["sources"]]
+    compared = tables["ranks"]
+    totals = {
+        "sources": len(rows), "failed": len(lost),
+        "processes": len(compared), "jobs": len({r["job"] for r in compared}),
+        **{name: sum(row[name] for row in rows) for name in _TOTALS},
+    }  # fmt: skip
     rest = {name: table for name, table in tables.items() if name != "sources"}
-    return Result("batch", tables, {"results": rows, "failed": lost, **rest}, notes, sources)
+    return Result("batch", tables, {"totals": totals, "results": rows, "failed": lost, **rest}, notes, sources)
+
+
+def saved(folder: Folder) -> Result:
+    """The report that a batch wrote when it was done.
+
+    Raises:
+        SourceError: it is not done, or the file is of another version or damaged.
+    """
+    again = "; run the same `tprof batch` again"
+    try:
+        said = json.loads((folder.path / OVERALL).read_bytes())
+        if said.pop("schema_version") != SCHEMA_VERSION:
+            raise SourceError(folder.path, f"is a batch of another version of tprof{again}")
+        notes, sources = tuple(Note(**note) for note in said.pop("warnings")), said.pop("sources")
+        tables = {"sources": said["results"], **{n: rows for n, rows in said.items() if n not in ("results", "totals")}}
+    except OSError as error:
+        raise SourceError(folder.path, f"is a batch that is not finished{again}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SourceError(folder.path, f"is a batch whose {OVERALL} is damaged{again}") from error
+    return Result("batch", tables, said, notes, sources)
 
 
 def _summed(folder: Folder, table: str, most: int | None) -> list[Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from tprof.batch.folder import as_json
-from tprof.batch.report import report
+from tprof.batch.report import OVERALL, report
 from tprof.events import SCHEMA_VERSION
 from tprof.present.tabular import json_text
 
@@ -59,7 +59,7 @@ def run(tasks: Sequence[Task], folder: Folder, do: Run, watch: Watch, top: int |
     failed.sort(key=lambda o: o.source.path)
     result = report(folder, failed, top)
     folder.write("failed.json", as_json({"schema_version": SCHEMA_VERSION, "failed": result.payload["failed"]}))
-    folder.write("overall.json", (json_text(result) + "\n").encode())
+    folder.write(OVERALL, (json_text(result) + "\n").encode())
     folder.close()
     return result
 

@@ -15,11 +15,10 @@ from tprof.present import tabular
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tprof.analyze import Options, Result
+    from tprof.analyze import Options, Result, Row
     from tprof.batch.paths import Source
     from tprof.facade import Trace
 
-Row = dict[str, Any]
 # Table of the data set <- (method of the trace, table of its result)
 TABLES: Final = {
     "devices": ("summary", "devices"),

@@ -1,4 +1,4 @@
-"""The command line: one small module per verb. Results go to stdout, everything else to stderr."""
+"""The command line: a function per verb. Results go to stdout, everything else to stderr."""
 
 from tprof.cli.entry import main
 

@@ -30,7 +30,6 @@ def accept(
     from tprof.accept.run import judge  # noqa: PLC0415  as above
 
     ask = question.settled(Ask(format=format_, output=output_file, force=force))
-    output.check(ask)
     with question.counting("accept", 4 if cpu else 5) as done:
         result = judge(kernel, cpu=cpu, progress=done)
     output.write(ask, result)

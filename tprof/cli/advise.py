@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from tprof.cli import output, question
+from tprof.cli import question
 from tprof.cli.options import Ask
 from tprof.cli.window import duration
-from tprof.errors import DONE, UsageError
+from tprof.errors import UsageError
 
 JobLength = Annotated[
     str | None,
@@ -22,13 +22,10 @@ def advise(ask: Ask, job: JobLength = None) -> int:
 
     Chains are small operators that follow each other. The questions at the end are those that no profile answers.
     """
-    ask = question.settled(ask)
-    output.check(ask)
     if job is not None and duration(job) is None:
         raise UsageError(f"--job {job!r} is no time; write a number with s, min or h")
-    trace = question.load_trace(ask)
-    result = trace.advise(question.options(ask, trace), duration(job) if job else None)
+    ask, trace, options = question.asked(ask)
+    result = trace.advise(options, duration(job) if job else None)
     if not result.tables["operators"]:
         raise question.cannot_judge(ask, question.NO_DEVICE)
-    output.write(ask, result)
-    return DONE
+    return question.answer(ask, result)

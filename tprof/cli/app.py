@@ -15,7 +15,7 @@ from tprof.errors import SourceError, TprofError
 
 AppSources = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[SOURCES...]", help="What to open; the bundled recordings if none is named."),
+    typer.Argument(metavar="[SOURCES...]", help="What to open, a batch too; the bundled recordings if none is named."),
 ]
 Port = Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")]
 Address = Annotated[str, typer.Option(help="Address to listen on; other machines can reach it only if you change it.")]

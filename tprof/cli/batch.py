@@ -60,7 +60,6 @@ def batch(
     if scheduler and scheduler_file:
         raise UsageError("--scheduler and --scheduler-file name the same thing; give one")
     ask = question.settled(Ask(paths, format_, ranges=tuple(range_ or ()), phases=tuple(phase or ()), top=top))
-    output.check(ask)
     tasks, folder = _tasks(ask, out), Folder(out)
     folder.open()
     if force:

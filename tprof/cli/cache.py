@@ -36,17 +36,17 @@ Trust = Annotated[bool, typer.Option("--trust", help="Take a bundle without a si
 def show(format_: OutFormat = None, output_file: Output = None, force: Force = False) -> int:
     """What is kept of which source, its size, and when it was last used."""
     from tprof.analyze import Result  # noqa: PLC0415  keeps `--help` quick
+    from tprof.machine import cache_folder  # noqa: PLC0415  as above
     from tprof.read import cache  # noqa: PLC0415  as above
 
     ask = question.settled(Ask(format=format_, output=output_file, force=force))
-    output.check(ask)
     found = cache.entries()
     rows = [
         {"source": e.source or None, "kept_bytes": e.size, "used_utc": _moment(e.used_ns), "file": str(e.file)}
         for e in found
     ]
     kept = sum(entry.size for entry in found)
-    total = {"folder": str(cache.folder()), "kept_bytes": kept, "limit_bytes": cache.limit()}
+    total = {"folder": str(cache_folder()), "kept_bytes": kept, "limit_bytes": cache.limit()}
     output.write(ask, Result("cache", {"entries": rows, "total": [total]}, {**total, "entries": rows}))
     return DONE
 

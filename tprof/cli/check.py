@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
@@ -24,90 +25,45 @@ if TYPE_CHECKING:
     from tprof.facade import Trace
 
 _SHARE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(%?)")
-# Option and setting -> (attribute of Limits, how it is read)
-_NUMBERS: Final = {
-    "max-cold-after-ready": ("cold_after_ready", int),
-    "max-compile-s": ("compile_s", float),
-    "max-autotune-s": ("autotune_s", float),
-    "max-cold-tax-p99-ms": ("cold_tax_p99_ms", float),
-}
-_SHARES: Final = {"max-cold-share": "cold_share", "max-idle": "idle"}
-_KNOWN: Final = (*_NUMBERS, *_SHARES, "expect-path", "expect-kernels", "against", "max-regression")
-
-AfterReady = Annotated[
-    int | None,
-    typer.Option(
-        "--max-cold-after-ready",
-        metavar="N",
-        min=0,
-        help="First uses, candidates and graph compiles after `tprof.ready()`.",
-    ),
-]
-CompileS = Annotated[
-    float | None, typer.Option("--max-compile-s", metavar="S", min=0, help="Thread time spent on compiling.")
-]
-AutotuneS = Annotated[
-    float | None, typer.Option("--max-autotune-s", metavar="S", min=0, help="Thread time spent on tuning.")
-]
-TaxP99 = Annotated[
-    float | None,
-    typer.Option("--max-cold-tax-p99-ms", metavar="MS", min=0, help="99th percentile of the requests' cold tax."),
-]
-ColdShare = Annotated[
-    str | None,
-    typer.Option(
-        "--max-cold-share", metavar="SHARE", help="Part of the window that was cold (`5%` or 0.05): for batch jobs."
-    ),
-]
-Idle = Annotated[
-    str | None, typer.Option("--max-idle", metavar="SHARE", help="Idle part of the most idle device's span.")
-]
-ExpectPath = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--expect-path",
-        metavar="GLOB=PATH",
-        help="Kernels or operators that must run as triton, inductor, …; repeatable.",
-    ),
-]
-ExpectKernels = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--expect-kernels", metavar="GLOB=N", help="Kernels that each range or operator must launch; repeatable."
-    ),
-]
-Against = Annotated[
-    str | None, typer.Option(metavar="BASE", help="A recording, or a folder of repeats, to compare with.")
-]
-Regression = Annotated[
-    str | None, typer.Option("--max-regression", metavar="SHARE", help="Growth over BASE; default 5%.")
-]
+# Option and setting -> attribute of Limits where it is one, type of the option, metavar, help.
+_GATES: Final[dict[str, tuple[str, Any, str, str]]] = {
+    "max-cold-after-ready": (
+        "cold_after_ready", int, "N", "First uses, candidates and graph compiles after `tprof.ready()`."),
+    "max-compile-s": ("compile_s", float, "S", "Thread time spent on compiling."),
+    "max-autotune-s": ("autotune_s", float, "S", "Thread time spent on tuning."),
+    "max-cold-tax-p99-ms": ("cold_tax_p99_ms", float, "MS", "99th percentile of the requests' cold tax."),
+    "max-cold-share": (
+        "cold_share", str, "SHARE", "Part of the window that was cold (`5%` or 0.05): for batch jobs."),
+    "max-idle": ("idle", str, "SHARE", "Idle part of the most idle device's span."),
+    "expect-path": (
+        "", list[str], "GLOB=PATH", "Kernels or operators that must run as triton, inductor, …; repeatable."),
+    "expect-kernels": (
+        "", list[str], "GLOB=N", "Kernels that each range or operator must launch; repeatable."),
+    "against": ("", str, "BASE", "A recording, or a folder of repeats, to compare with."),
+    "max-regression": ("", str, "SHARE", "Growth over BASE; default 5%."),
+}  # fmt: skip
 
 
-def check(
-    ask: Ask,
-    max_cold_after_ready: AfterReady = None,
-    max_compile_s: CompileS = None,
-    max_autotune_s: AutotuneS = None,
-    max_cold_tax_p99_ms: TaxP99 = None,
-    max_cold_share: ColdShare = None,
-    max_idle: Idle = None,
-    expect_path: ExpectPath = None,
-    expect_kernels: ExpectKernels = None,
-    against: Against = None,
-    max_regression: Regression = None,
-) -> int:
+def _option(key: str) -> inspect.Parameter:
+    _, kind, metavar, text = _GATES[key]
+    asked = typer.Option(f"--{key}", metavar=metavar, help=text, min=0 if kind in {int, float} else None)
+    place, name = inspect.Parameter.KEYWORD_ONLY, key.replace("-", "_")
+    return inspect.Parameter(name, place, default=None, annotation=Annotated[kind | None, asked])
+
+
+OPTIONS: Final = [_option(key) for key in _GATES]
+
+
+def check(ask: Ask, **given: Any) -> int:
     """Gates for a pipeline, also from `[tool.tprof.check]`: exit code 3 if one trips, 4 if the data cannot tell."""
-    typed = (max_cold_after_ready, max_compile_s, max_autotune_s, max_cold_tax_p99_ms, max_cold_share, max_idle)
-    given = dict(zip(_KNOWN, (*typed, expect_path, expect_kernels, against, max_regression), strict=True))
     settings = load_settings(Path.cwd())
-    asked = _checked(settings.check) | {key: value for key, value in given.items() if value is not None and value != []}
+    typed = {key: value for key, value in given.items() if value is not None and value != []}
+    asked = _checked(settings.check) | _checked(typed)
     if not set(asked) - {"max-regression"}:
         raise UsageError(
-            f"no gate is asked for; give one of {', '.join('--' + k for k in _KNOWN)}, or [tool.tprof.check]"
+            f"no gate is asked for; give one of {', '.join('--' + k for k in _GATES)}, or [tool.tprof.check]"
         )
-    ask = question.settled(ask, settings)
-    output.check(ask)
+    ask = question.settled(ask, settings=settings)
     limits = _limits(asked)
     share = _share("max-regression", asked.get("max-regression", "5%"))
     result = _judge(ask, question.load_trace(ask), limits, asked.get("against"), share)
@@ -139,8 +95,8 @@ def _checked(said: dict[str, Any]) -> dict[str, Any]:
     """Settings with dashes; tables become what the options take."""
     found = {key.replace("_", "-"): value for key, value in said.items()}
     for key, value in found.items():
-        if key not in _KNOWN:
-            raise UsageError(f"tool.tprof.check has no gate {key!r}; known are {', '.join(_KNOWN)}")
+        if key not in _GATES:
+            raise UsageError(f"tool.tprof.check has no gate {key!r}; known are {', '.join(_GATES)}")
         if isinstance(value, dict):
             found[key] = [f"{glob}={want}" for glob, want in value.items()]
     return found
@@ -149,8 +105,11 @@ def _checked(said: dict[str, Any]) -> dict[str, Any]:
 def _limits(asked: dict[str, Any]) -> Limits:
     from tprof.analyze.check import Limits  # noqa: PLC0415  as above
 
-    numbers = {to: _number(key, asked[key], kind) for key, (to, kind) in _NUMBERS.items() if key in asked}
-    shares: dict[str, Any] = {to: _share(key, asked[key]) for key, to in _SHARES.items() if key in asked}
+    figures: dict[str, Any] = {
+        to: _share(key, asked[key]) if kind is str else _number(key, asked[key], kind)
+        for key, (to, kind, *_) in _GATES.items()
+        if to and key in asked
+    }
     paths = _pairs("expect-path", asked.get("expect-path", []))
     if unknown := set(paths.values()) - set(PATHS):
         raise UsageError(f"--expect-path: {unknown.pop()!r} is no path; known are {', '.join(PATHS)}")
@@ -158,7 +117,7 @@ def _limits(asked: dict[str, Any]) -> Limits:
         k: _number("expect-kernels", v, int)
         for k, v in _pairs("expect-kernels", asked.get("expect-kernels", [])).items()
     }
-    return Limits(**numbers, **shares, paths=paths, kernels=kernels)
+    return Limits(**figures, paths=paths, kernels=kernels)
 
 
 def _number(key: str, value: Any, kind: type) -> Any:

@@ -9,7 +9,6 @@ import typer
 
 from tprof.cli import output, question
 from tprof.cli.options import Ask, Force
-from tprof.cli.reports import write_report
 from tprof.errors import DONE
 from tprof.samples import sample_paths
 
@@ -50,7 +49,7 @@ def demo(report: Report = Path("tprof-demo.html"), force: Force = True) -> int:
     for name, title in _CHAPTERS.items():
         trace = traces[title] = question.load_trace(Ask(sources=[paths[name]]))
         to.print(_chapter(title, trace, to, whole=len(traces) == 1))
-    write_report(traces, report)
+    output.write_report(traces, report)
     to.print(text.title("What this says"))
     to.print(_READ_ON.replace("\n", " "))
     to.print(_next(report, paths["cold-torch"]))

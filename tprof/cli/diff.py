@@ -24,7 +24,6 @@ def diff(ask: Ask) -> int:
     if ask.window:
         raise UsageError("diff compares whole recordings; cut them when they are recorded, or name a --range")
     ask = question.settled(ask)
-    output.check(ask)
     result = _of_batches(ask) or _of_recordings(ask)
     if ask.format is Format.TABLE and ask.output is None and not any(result.tables.values()):
         alone = len(result.payload["before"]) + len(result.payload["after"]) == 2

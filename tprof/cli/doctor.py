@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from tprof import __version__
 from tprof.cli import doctor_record, output, question
+from tprof.cli.doctor_record import have, row
 from tprof.cli.options import Ask, Force, OutFormat, Output
 from tprof.errors import DONE
+from tprof.record import support
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -33,38 +35,23 @@ def doctor(format_: OutFormat = None, output_file: Output = None, force: Force =
     from tprof.analyze import Result  # noqa: PLC0415  keeps `--help` quick
 
     ask = question.settled(Ask(format=format_, output=output_file, force=force))
-    output.check(ask)
     rows = [*_python(), *_packages(), *other_tprof(metadata.distributions()), *_tools(), *_folders()]
     tables = {"checks": rows, "recording": doctor_record.rows()}
     output.write(ask, Result("doctor", tables, dict(tables)))
     return DONE
 
 
-def _row(item: str, state: str, value: str | None, advice: str = "") -> Row:
-    """State: ok, missing (it is needed), absent (it is not), or conflict."""
-    return {"item": item, "state": state, "value": value, "advice": advice}
-
-
 def _python() -> Iterator[Row]:
-    yield _row("tprof", "ok", __version__)
-    yield _row("python", "ok", platform.python_version())
+    yield row("tprof", "ok", __version__)
+    yield row("python", "ok", platform.python_version())
 
 
 def _packages() -> Iterator[Row]:
     """Versions, from metadata alone: nothing is imported."""
     for name in _NEEDED:
-        version = _version(name)
-        yield _row(name, "ok" if version else "missing", version, "" if version else f"reinstall {OURS}")
+        yield have(name, support.version(name), f"reinstall {OURS}", "missing")
     for name, why in _OPTIONAL.items():
-        version = _version(name)
-        yield _row(name, "ok" if version else "absent", version, "" if version else why)
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
+        yield have(name, support.version(name), why)
 
 
 def other_tprof(installed: Iterable[metadata.Distribution]) -> Iterator[Row]:
@@ -78,25 +65,19 @@ def other_tprof(installed: Iterable[metadata.Distribution]) -> Iterator[Row]:
         files = found.files or ()
         if name != OURS and (name == "tprof" or any(f.parts[:1] == ("tprof",) for f in files)):
             advice = f"pip uninstall {name}, then reinstall {OURS}: both install the package tprof"
-            yield _row("another tprof", "conflict", f"{name} {found.version}", advice)
+            yield row("another tprof", "conflict", f"{name} {found.version}", advice)
 
 
 def _tools() -> Iterator[Row]:
     from tprof.nsys import programs  # noqa: PLC0415  keeps `--help` quick
 
-    nsys = [str(path) for path in programs()]
-    yield _row(
-        "nsys",
-        "ok" if nsys else "absent",
-        ", ".join(nsys) or None,
-        "" if nsys else "only needed to read .nsys-rep; .sqlite exports are read without it",
-    )
-    smi = shutil.which("nvidia-smi")
-    yield _row("NVIDIA GPU", "ok" if smi else "absent", smi, "" if smi else "only needed to record")
+    nsys = ", ".join(map(str, programs())) or None
+    yield have("nsys", nsys, "only needed to read .nsys-rep; .sqlite exports are read without it")
+    yield have("NVIDIA GPU", shutil.which("nvidia-smi"), "only needed to record")
 
 
 def _folders() -> Iterator[Row]:
-    from tprof.read.cache import folder  # noqa: PLC0415  keeps `--help` quick
+    from tprof.machine import cache_folder  # noqa: PLC0415  keeps `--help` quick
 
     advice = "" if os.environ.get("TPROF_CACHE_DIR") else "TPROF_CACHE_DIR moves it"
-    yield _row("cache folder", "ok", str(folder()), advice)
+    yield row("cache folder", "ok", str(cache_folder()), advice)

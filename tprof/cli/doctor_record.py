@@ -25,14 +25,19 @@ _ALSO_HOOK: Final = {
 
 
 def rows() -> list[Row]:
-    """Checks of recording: rows of item, state (ok, missing, absent, conflict), value, advice."""
+    """Checks of recording: rows of item, state, value, advice."""
     found = [*_platform(), *_libraries(), *_nsight(nsys.find()), *_gpu(), *_disk(), *_others()]
     return [_verdict(found), *found]
 
 
 def row(item: str, state: str, value: str | None, advice: str = "") -> Row:
-    """One check."""
+    """One check; its state is ok, missing (it is needed), absent (it is not), or conflict."""
     return {"item": item, "state": state, "value": value, "advice": advice}
+
+
+def have(item: str, value: str | None, otherwise: str, state: str = "absent") -> Row:
+    """Something that is there, or is not: then the advice and another state."""
+    return row(item, "ok", value) if value else row(item, state, value, otherwise)
 
 
 def _verdict(found: list[Row]) -> Row:
@@ -64,10 +69,7 @@ def _libraries() -> Iterator[Row]:
     yield row(
         "triton", "absent" if triton is None else "conflict" if old else "ok", triton, support.triton_advice(triton)
     )
-    torch = support.version("torch")
-    yield row(
-        "torch", "ok" if torch else "absent", torch, "" if torch else "torch.profiler and Inductor cannot be recorded"
-    )
+    yield have("torch", support.version("torch"), "torch.profiler and Inductor cannot be recorded")
 
 
 def _nsight(profilers: list[nsys.Nsys]) -> Iterator[Row]:
@@ -97,8 +99,7 @@ def _gpu() -> Iterator[Row]:
         yield row("GPU", "absent", None, f"nvidia-smi does not answer ({error}); {advice}")
         return
     names = [line.strip() for line in said.stdout.splitlines() if line.strip()]
-    works = said.returncode == 0 and names
-    yield row("GPU", "ok" if works else "absent", "; ".join(names) if works else None, "" if works else advice)
+    yield have("GPU", "; ".join(names) if said.returncode == 0 and names else None, advice)
 
 
 def _disk() -> Iterator[Row]:

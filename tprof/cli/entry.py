@@ -12,7 +12,7 @@ from tprof import __version__, errors
 from tprof.cli import (
     accept,
     advise,
-    autotune,
+    analyses,
     batch,
     cache,
     check,
@@ -21,16 +21,11 @@ from tprof.cli import (
     diff,
     doctor,
     export,
-    idle,
-    kernels,
     plan,
     record,
     requests,
     scrub,
-    shapes,
-    summary,
     top,
-    version,
     warmup,
 )
 from tprof.cli import app as app_verb
@@ -53,38 +48,33 @@ program = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-program.command()(quiet(demo.demo))
-for verb in (
-    summary.summary,
-    idle.idle,
-    cold.cold,
-    autotune.autotune,
-    shapes.shapes,
-    requests.requests,
-    kernels.kernels,
-    advise.advise,
-    diff.diff,
-    check.check,
-):
-    program.command()(takes_ask(verb))
-program.command(context_settings={"allow_interspersed_args": False})(quiet(record.record))
-program.command()(quiet(plan.plan))
-program.command(context_settings={"allow_interspersed_args": False})(quiet(warmup.warmup))
-program.command()(quiet(top.top))
-program.command()(quiet(accept.accept))
-program.command()(quiet(batch.batch))
-program.command()(quiet(export.export))
-program.command()(quiet(scrub.scrub))
-program.command()(quiet(app_verb.app))
-program.add_typer(cache.program)
-program.command()(quiet(doctor.doctor))
-program.command()(quiet(version.version))
+_RUNS_A_COMMAND = {"allow_interspersed_args": False}  # whose options are its own
+
+
+def version() -> int:
+    """Print the version."""
+    sys.stdout.write(f"tprof {__version__}\n")
+    return errors.DONE
 
 
 def _version(asked: bool) -> None:
     if asked:
-        sys.stdout.write(f"tprof {__version__}\n")
-        raise typer.Exit(errors.DONE)
+        raise typer.Exit(version())
+
+
+program.command()(quiet(demo.demo))
+for verb in (
+    analyses.summary, analyses.idle, cold.cold, analyses.autotune, analyses.shapes, requests.requests,
+    analyses.kernels, advise.advise, diff.diff,
+):  # fmt: skip
+    program.command()(takes_ask(verb))
+program.command()(takes_ask(check.check, check.OPTIONS))
+program.command(context_settings=_RUNS_A_COMMAND)(quiet(record.record))
+program.command()(quiet(plan.plan))
+program.command(context_settings=_RUNS_A_COMMAND)(quiet(warmup.warmup))
+for own in (top.top, accept.accept, batch.batch, export.export, scrub.scrub, app_verb.app, doctor.doctor, version):
+    program.command()(quiet(own))
+program.add_typer(cache.program)
 
 
 @program.callback(invoke_without_command=True)

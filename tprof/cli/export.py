@@ -13,8 +13,7 @@ import typer
 
 from tprof import __version__
 from tprof.cli import output, question
-from tprof.cli.options import Ask, Force, Phases, Ranges, Sources
-from tprof.cli.reports import write_report
+from tprof.cli.options import Ask, Force, Format, Phases, Ranges, Sources
 from tprof.errors import DONE, UsageError
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def export(
 ) -> int:
     """Write a trace for other programs: Perfetto, tables with a reference of their columns, a report, speedscope."""
     kind = to or next((k for suffix, k in _SUFFIXES.items() if out.name.endswith(suffix)), Kind.PARQUET)
-    ask = Ask(sources, force=force, ranges=tuple(range_ or ()), phases=tuple(phase or ()))
+    ask = Ask(sources, Format.TABLE, force=force, ranges=tuple(range_ or ()), phases=tuple(phase or ()))
     if kind not in _FOLDERS:
         output.check(Ask(output=out, force=force))
     elif out.exists() and not (out.is_dir() and (force or not any(out.iterdir()))):
@@ -68,7 +67,7 @@ def export(
     elif kind is Kind.SPEEDSCOPE:
         _speedscope(trace, out)
     elif kind is Kind.HTML:
-        write_report({"": trace}, out, question.options(ask, trace))
+        output.write_report({"": trace}, out, question.options(ask, trace))
     else:
         _tables(ask, trace, out, csv=kind is Kind.CSV)
     sys.stdout.write(f"wrote {out}\n")

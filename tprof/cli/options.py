@@ -7,14 +7,14 @@ import inspect
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_type_hints
 
 import typer
 
 from tprof.buckets import BucketSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 class ClosedError(Exception):
@@ -119,25 +119,25 @@ class Ask:
     low_memory: bool = False
 
 
-def ask(
-    sources: Sources,
-    format_: OutFormat = None,
-    output: Output = None,
-    force: Force = False,
-    window: Window = None,
-    range_: Ranges = None,
-    phase: Phases = None,
-    device: Devices = None,
-    rank: Ranks = None,
-    top: Top = None,
-    table: TableName = None,
-    no_cache: NoCache = False,
-    low_memory: LowMemory = False,
-) -> Ask:
-    """The shared options; their names, types and help texts are those of the command line."""
-    ranges, phases, devices, ranks = tuple(range_ or ()), tuple(phase or ()), tuple(device or ()), tuple(rank or ())
-    shown = (sources, format_, output, force, window, ranges, phases, devices, ranks, top, table)
-    return Ask(*shown, no_cache=no_cache, low_memory=low_memory)
+SHARED: Final[dict[str, Any]] = {  # by attribute of Ask, in the order of the help
+    "sources": Sources, "format": OutFormat, "output": Output, "force": Force, "window": Window, "ranges": Ranges,
+    "phases": Phases, "devices": Devices, "ranks": Ranks, "top": Top, "table": TableName, "no_cache": NoCache,
+    "low_memory": LowMemory,
+}  # fmt: skip
+
+
+def _ask(given: dict[str, Any]) -> Ask:
+    """From what Typer gives for the shared options; it is taken out."""
+    typed: dict[str, Any] = {}
+    for name in SHARED:
+        if (value := given.pop(name)) is not None:
+            typed[name] = tuple(value) if isinstance(value, list) and name != "sources" else value
+    return Ask(**typed)
+
+
+def _parameter(name: str) -> inspect.Parameter:
+    default = {"sources": inspect.Parameter.empty, "force": False, "no_cache": False, "low_memory": False}.get(name)
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=SHARED[name])
 
 
 def quiet(verb: Callable[..., int]) -> Callable[..., int]:
@@ -153,22 +153,24 @@ def quiet(verb: Callable[..., int]) -> Callable[..., int]:
     return command
 
 
-def takes_ask(verb: Callable[..., int]) -> Callable[..., int]:
-    """A Typer command from a verb `(ask, *, own options)`: it shows the shared options, then the verb's own."""
+def takes_ask(verb: Callable[..., int], more: Sequence[inspect.Parameter] = ()) -> Callable[..., int]:
+    """A Typer command from a verb `(ask, *, own options)`: it shows the shared options, then the verb's own.
+
+    Args:
+        verb: the function.
+        more: own options of a verb that takes them as `**given`.
+    """
     own = inspect.signature(verb)
-    extra = list(own.parameters.values())[1:]
+    hints = get_type_hints(verb, include_extras=True)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    extra = [p.replace(kind=keyword, annotation=hints[p.name]) for p in list(own.parameters.values())[1:]]
+    options = [*map(_parameter, SHARED), *(more or extra)]
 
     @functools.wraps(verb)
     def command(**given: Any) -> int:
-        mine = {p.name: given.pop(p.name) for p in extra}
-        return quiet(verb)(ask(**given), **mine)
+        return quiet(verb)(_ask(given), **given)
 
     # Typer reads the signature and the annotations, which a wrapper may set.
-    hints = get_type_hints(ask, include_extras=True) | get_type_hints(verb, include_extras=True)
-    options = [
-        p.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[p.name])
-        for p in (*inspect.signature(ask).parameters.values(), *extra)
-    ]
     del command.__wrapped__  # or the verb's own signature would be read
     command.__signature__ = own.replace(parameters=options)  # type: ignore[attr-defined]
     command.__annotations__ = {p.name: p.annotation for p in options}

@@ -6,13 +6,16 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tprof import __version__
 from tprof.cli.options import Ask, Format
 from tprof.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from tprof.analyze import Result
+    from tprof.analyze import Options, Result
+    from tprof.facade import Trace
 
 _SUFFIXES = {
     ".json": Format.JSON,
@@ -21,6 +24,7 @@ _SUFFIXES = {
     ".md": Format.MARKDOWN,
     ".txt": Format.TABLE,
 }
+_UNWRITABLE = "backslashreplace"  # half of a surrogate pair, in a name
 
 
 def format_of(path: Path | None) -> Format | None:
@@ -49,17 +53,19 @@ def check(ask: Ask, *more: Path | None) -> None:
 
 def write(ask: Ask, result: Result) -> None:
     """Write a result as asked, and its warnings to stderr where the format does not carry them."""
-    if ask.format is Format.PARQUET:
-        _write_parquet(ask, result)
-    elif ask.output is not None:
-        ask.output.write_text(_text(ask, result), encoding="utf-8", errors="backslashreplace")
-    elif ask.format is Format.TABLE:
-        _print(ask, result)
-    else:
+    from tprof.present import tabular, text  # noqa: PLC0415  keeps `--help` quick
+
+    if ask.format is Format.TABLE and ask.output is None:
+        text.show(result, text.console(), every_row=ask.top is not None)
+    elif ask.format is not Format.PARQUET and ask.output is None:
         sys.stdout.write(_text(ask, result))
+    else:
+        parquet = ask.format is Format.PARQUET
+        data = tabular.parquet_bytes(result, ask.table) if parquet else _text(ask, result).encode(errors=_UNWRITABLE)
+        _ = ask.output.write_bytes(data) if ask.output else sys.stdout.buffer.write(data)
     sys.stdout.flush()
     if ask.format not in {Format.JSON, Format.MARKDOWN} and result.notes:
-        _warn(result)
+        text.console(sys.stderr).print(text.warnings(result.notes))
 
 
 def page(ask: Ask, result: Result, *left_out: str) -> Result:
@@ -67,12 +73,6 @@ def page(ask: Ask, result: Result, *left_out: str) -> Result:
     if ask.format not in {Format.TABLE, Format.MARKDOWN}:
         return result
     return replace(result, tables={k: v for k, v in result.tables.items() if k not in left_out})
-
-
-def _print(ask: Ask, result: Result) -> None:
-    from tprof.present import text  # noqa: PLC0415  keeps `--help` quick
-
-    text.show(result, text.console(), every_row=ask.top is not None)
 
 
 def _text(ask: Ask, result: Result) -> str:
@@ -87,17 +87,18 @@ def _text(ask: Ask, result: Result) -> str:
     return text.plain(result, every_row=ask.top is not None)
 
 
-def _write_parquet(ask: Ask, result: Result) -> None:
-    from tprof.present.tabular import parquet_bytes  # noqa: PLC0415  as above
+def write_report(traces: Mapping[str, Trace], path: Path, options: Options | None = None) -> None:
+    """Write a report with one chapter per trace.
 
-    data = parquet_bytes(result, ask.table)
-    if ask.output is not None:
-        ask.output.write_bytes(data)
-    else:
-        sys.stdout.buffer.write(data)
+    Args:
+        traces: by the chapter's title; an empty title shows none.
+        path: where to; overwritten.
+        options: of the analyses.
+    """
+    from tprof.present.html import Chapter, report  # noqa: PLC0415  as above
 
-
-def _warn(result: Result) -> None:
-    from tprof.present import text  # noqa: PLC0415  as above
-
-    text.console(sys.stderr).print(text.warnings(result.notes))
+    chapters = [
+        Chapter(title, trace.summary(options), trace.idle(options), trace.cold(options), trace.kernels(options))
+        for title, trace in traces.items()
+    ]
+    path.write_text(report(chapters, __version__), encoding="utf-8", errors=_UNWRITABLE)

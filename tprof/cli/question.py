@@ -7,16 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tprof.cli import output
 from tprof.cli.options import Ask, Format
 from tprof.cli.settings import Settings, load_settings, parse_phases
 from tprof.cli.window import parse_window
-from tprof.errors import CANNOT_JUDGE, TprofError, UsageError
+from tprof.errors import CANNOT_JUDGE, DONE, TprofError, UsageError
 from tprof.present.names import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tprof.analyze import Options
+    from tprof.analyze import Options, Result
     from tprof.facade import Trace
 
 NO_DEVICE = (
@@ -25,27 +26,32 @@ NO_DEVICE = (
 )
 
 
-def settled(ask: Ask, settings: Settings | None = None) -> Ask:
+def settled(ask: Ask, *files: Path | None, settings: Settings | None = None) -> Ask:
     """What was typed, completed by the settings where nothing was.
 
-    Raises:
-        UsageError: a setting is wrong, or the output exists and `--force` is not given.
-    """
-    from tprof.cli.output import format_of  # noqa: PLC0415  output imports this module's errors
+    Args:
+        ask: what was typed.
+        files: what else will be written.
+        settings: read already.
 
+    Raises:
+        UsageError: a setting is wrong, or what is asked for cannot be written.
+    """
     settings = settings or load_settings(Path.cwd())
     if settings.format is not None and settings.format not in list(Format):
         raise UsageError(f"tool.tprof.format {settings.format!r} is none of {', '.join(Format)}")
     default = Format(settings.format) if settings.format else Format.TABLE
     phases = settings.phases | parse_phases(ask.phases)
-    return replace(
+    done = replace(
         ask,
-        format=ask.format or format_of(ask.output) or default,
+        format=ask.format or output.format_of(ask.output) or default,
         ranges=ask.ranges or settings.ranges,
         phases=tuple(f"{glob}={phase}" for glob, phase in phases.items()),
         top=ask.top or settings.top,
         buckets=settings.buckets,
     )
+    output.check(done, *files)
+    return done
 
 
 def load_trace(ask: Ask) -> Trace:
@@ -57,6 +63,31 @@ def load_trace(ask: Ask) -> Trace:
             *ask.sources, phases=parse_phases(ask.phases), requests=ask.ranges, progress=progress, skip_unreadable=True,
             cache=not ask.no_cache, low_memory=ask.low_memory,
         )  # fmt: skip
+
+
+def asked(ask: Ask, *files: Path | None, kernels: Sequence[str] | None = None) -> tuple[Ask, Trace, Options]:
+    """What was typed, settled; its trace, and the options of an analysis, of these kernels only."""
+    ask = settled(ask, *files)
+    trace = load_trace(ask)
+    return ask, trace, replace(options(ask, trace), kernels=tuple(kernels or ()))
+
+
+def answer(ask: Ask, result: Result, *needs: tuple[object, str]) -> int:
+    """Write a result; the exit code.
+
+    Args:
+        ask: where to, and how.
+        result: what was found.
+        needs: what the question takes, and what is said where the trace does not hold it.
+
+    Raises:
+        TprofError: the trace does not hold it.
+    """
+    output.write(ask, result)
+    for found, problem in needs:
+        if not found:
+            raise cannot_judge(ask, problem)
+    return DONE
 
 
 def options(ask: Ask, trace: Trace) -> Options:

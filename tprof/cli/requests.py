@@ -9,13 +9,19 @@ import typer
 
 from tprof.cli import output, question
 from tprof.cli.options import Ask
-from tprof.cli.reference import Reference, reference_latency
-from tprof.errors import DONE
+from tprof.cli.window import duration
 from tprof.present.names import short
 
 if TYPE_CHECKING:
     from tprof.facade import Trace
 
+Reference = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME|SOURCE",
+        help="Compare the steady latency with a time (`12ms`) or with another recording of the same requests.",
+    ),
+]
 Job = Annotated[bool, typer.Option("--job", help="Only what share of the whole job its cold start is.")]
 _SHOWN = 8  # names of ranges in the hint
 
@@ -23,15 +29,13 @@ _SHOWN = 8  # names of ranges in the hint
 def requests(ask: Ask, reference: Reference = None, job: Job = False) -> int:
     """Where the time of every request went, what of it was cold start, and which shapes caused that."""
     ask = question.settled(ask)
-    output.check(ask)
-    compared = reference_latency(ask, reference)
+    compared = _reference(ask, reference)
     trace = question.load_trace(ask)
     result = trace.requests(question.options(ask, trace), compared)
     whole_job = replace(result, tables={"job": result.tables["job"]})
-    output.write(ask, whole_job if job else output.page(ask, result, "job"))
-    if not result.payload["requests"] and not job:
-        raise question.cannot_judge(ask, _hint(ask, trace))
-    return DONE
+    found = job or result.payload["requests"]
+    shown = whole_job if job else output.page(ask, result, "job")
+    return question.answer(ask, shown, (found, "" if found else _hint(ask, trace)))
 
 
 def _hint(ask: Ask, trace: Trace) -> str:
@@ -44,3 +48,23 @@ def _hint(ask: Ask, trace: Trace) -> str:
     shown = ", ".join(short(name, 40) for name in names[:_SHOWN])
     more = " …" if len(names) > _SHOWN else ""
     return f"no range matches {wanted}{where}; name one with --range: {shown}{more}"
+
+
+def _reference(ask: Ask, reference: str | None) -> dict[str, int] | None:
+    """What requests are compared with: steady latency by request name, ns; a time stands for all requests.
+
+    Raises:
+        SourceError: it is no time, and no recording that can be read.
+        TprofError: it is a recording without a warm request.
+    """
+    if reference is None:
+        return None
+    if (ns := duration(reference)) is not None:
+        return {"all": ns}
+    other = replace(ask, sources=[reference], window=None)
+    trace = question.load_trace(other)
+    rows = trace.requests(question.options(other, trace)).payload["first_steady"]
+    found = {row["name"]: row["steady_ns"] for row in rows if row["steady_ns"]}
+    if not found:
+        raise question.cannot_judge(other, "no request without cold start after the first, so no reference")
+    return found

@@ -47,7 +47,7 @@ def _watch(run: Path) -> live.Watch:
     if not run.is_dir():
         problem = "is no run directory" if run.exists() else "does not exist"
         raise SourceError(run, f"{problem}; name the directory that `tprof record -o` made")
-    if not (run / "run.json").exists() and not any(run.glob("process-*.jsonl")) and not (run / "started").exists():
+    if not (run / "run.json").exists() and not any(run.glob("process-*.jsonl*")) and not (run / "started").exists():
         raise SourceError(run, "holds no run; name the directory that `tprof record -o` made")
     return live.Watch(run)
 

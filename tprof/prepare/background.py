@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import queue
 import threading
@@ -29,8 +30,9 @@ class Background:
     def __init__(self, kernel: Any, name: str) -> None:
         self._kernel, self._name = kernel, name
         self._done: dict[Hashable, bool] = {}  # by key, of all that were asked for: whether they may be launched
-        self._queue: queue.SimpleQueue[tuple[Hashable, Callable[[], None]]] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[Hashable, Callable[[], None]] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._ending = False
         self._lock = threading.Lock()
 
     def is_ready(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -47,13 +49,22 @@ class Background:
         return self._done.get(key, False)
 
     def _start(self) -> None:
+        if self._thread is None:
+            atexit.register(self._end)
         if self._thread is None or not self._thread.is_alive():  # it does not survive a fork
             self._thread = threading.Thread(target=self._work, name="tprof-background", daemon=True)
             self._thread.start()
 
+    def _end(self) -> None:
+        """Wait for the compile that is going on: a process that ends in the middle of LLVM aborts."""
+        self._ending = True
+        self._queue.put(None)
+        if self._thread is not None:
+            self._thread.join()
+
     def _work(self) -> None:
-        while True:
-            key, compile_ = self._queue.get()
+        while (asked := self._queue.get()) is not None and not self._ending:
+            key, compile_ = asked
             try:
                 compile_()
             except guard.FAILURES as error:

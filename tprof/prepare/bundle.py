@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import json
 import os
+import shutil
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ MANIFEST, SIGNATURE = "manifest.json", "manifest.hmac"
 OURS: Final = frozenset({MANIFEST, SIGNATURE})
 GROUP: Final = "__grp__"  # Triton's list of the files of a kernel, with whole paths
 MOST_BYTES: Final = 64 << 20  # of a manifest
+MOST_PACKED: Final = 200  # bytes per byte of a bundle; compiled kernels and their texts shrink to a tenth at best
+PIECE_BYTES: Final = 1 << 20
 LOCKS: Final = (".lock", "lock")
 DAMAGED: Final = "is damaged ({}); nothing was unpacked: fetch or pack it again"
 
@@ -50,11 +53,17 @@ class Packed:
 
 
 def folders() -> dict[str, Path]:
-    """Where Triton and Inductor keep what they compiled, by the names that a bundle has for them."""
-    triton = os.environ.get("TRITON_CACHE_DIR") or Path(
-        os.environ.get("TRITON_HOME") or Path.home(), ".triton", "cache"
-    )
-    inductor = os.environ.get("TORCHINDUCTOR_CACHE_DIR") or Path(gettempdir(), f"torchinductor_{getuser()}")
+    """Where Triton and Inductor keep what they compiled, by the names that a bundle has for them.
+
+    Raises:
+        UsageError: the user has no home or no name, and the environment does not say where.
+    """
+    said = os.environ.get
+    try:
+        triton = said("TRITON_CACHE_DIR") or Path(said("TRITON_HOME") or Path.home(), ".triton", "cache")
+        inductor = said("TORCHINDUCTOR_CACHE_DIR") or Path(gettempdir(), f"torchinductor_{getuser()}")
+    except (RuntimeError, KeyError, OSError):
+        raise UsageError("this user has no home: set TRITON_CACHE_DIR and TORCHINDUCTOR_CACHE_DIR") from None
     return {"triton": Path(triton), "inductor": Path(inductor)}
 
 
@@ -152,6 +161,8 @@ def unpack(path: Path, targets: Mapping[str, Path], *, key: bytes | None = None,
         UsageError: it is neither trusted nor is there a key.
         TprofError: it is damaged, signed with another key, would write outside its folders, or there is no room.
     """
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise TprofError(f"{path}: is no file; make a bundle with `tprof cache pack`")
     if key is None and not trust:
         raise UsageError(f"{path}: holds code that will run here; give --key FILE, or --trust if you know who made it")
     try:
@@ -175,12 +186,27 @@ def _checked(path: Path, bundle: zipfile.ZipFile, targets: Mapping[str, Path], k
     names = [info.filename for info in bundle.infolist() if info.filename not in OURS]
     if sorted(names) != sorted(listed):
         raise TprofError(f"{path}: {DAMAGED.format('its files are not those of its manifest')}")
+    if sum(info.file_size for info in bundle.infolist()) > MOST_PACKED * path.stat().st_size:
+        raise TprofError(f"{path}: {DAMAGED.format('it inflates to more than any compiled kernel does')}")
     for name in names:
         _check_name(path, name, targets)
         said, info = listed[name], bundle.getinfo(name)
-        if info.file_size != said["bytes"] or hashlib.sha256(bundle.read(info)).hexdigest() != said["sha256"]:
+        if info.file_size != said["bytes"] or _digest(bundle, info) != said["sha256"]:
             raise TprofError(f"{path}: {DAMAGED.format(f'{name} is not what was packed')}")
     return listed
+
+
+def _digest(bundle: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
+    """SHA-256 of a file, in pieces: what it says of its size is not yet known to be true."""
+    found = hashlib.sha256()
+    with bundle.open(info) as file:
+        while piece := file.read(PIECE_BYTES):
+            found.update(piece)
+    return found.hexdigest()
+
+
+def _is_listed(one: object) -> bool:
+    return isinstance(one, dict) and isinstance(one.get("bytes"), int) and isinstance(one.get("sha256"), str)
 
 
 def _manifest(path: Path, bundle: zipfile.ZipFile, key: bytes | None) -> dict[str, Any]:
@@ -189,11 +215,16 @@ def _manifest(path: Path, bundle: zipfile.ZipFile, key: bytes | None) -> dict[st
             raise TprofError(f"{path}: {DAMAGED.format('its manifest is too large')}")
         data = bundle.read(MANIFEST)
         said = json.loads(data)
-        version = said["format_version"] if said["format"] == FORMAT and isinstance(said["files"], dict) else None
-    except (KeyError, TypeError, ValueError):
+        good = (
+            said["format"] == FORMAT
+            and isinstance(said["files"], dict)
+            and all(map(_is_listed, said["files"].values()))
+        )
+        version = said["format_version"] if good else None
+    except (KeyError, TypeError, ValueError, RecursionError):
         raise TprofError(f"{path}: is no bundle of tprof; make one with `tprof cache pack`") from None
     if version != FORMAT_VERSION:
-        raise TprofError(f"{path}: has bundle format {version}, this tprof reads {FORMAT_VERSION}; pack it anew")
+        raise TprofError(f"{path}: has bundle format {version!r}, this tprof reads {FORMAT_VERSION}; pack it anew")
     if key is not None:
         signed = bundle.read(SIGNATURE).decode("ascii", "replace") if SIGNATURE in bundle.namelist() else ""
         if not hmac.compare_digest(signed.encode(), _sign(data, key).encode()):
@@ -225,17 +256,18 @@ def _put(bundle: zipfile.ZipFile, name: str, targets: Mapping[str, Path]) -> int
     if file.exists():
         return None
     _make_private(file.parent)
-    data = bundle.read(name)
-    if file.name.startswith(GROUP):
-        data = _moved(data, file.parent)
     temporary = file.with_name(f"tmp.{file.name}.{os.getpid()}")
     try:
         with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as out:
-            out.write(data)
+            if file.name.startswith(GROUP):
+                out.write(_moved(bundle.read(name), file.parent))
+            else:
+                shutil.copyfileobj(bundle.open(name), out, PIECE_BYTES)
+            size = out.tell()
         temporary.replace(file)
     finally:
         temporary.unlink(missing_ok=True)
-    return len(data)
+    return size
 
 
 def _make_private(folder: Path) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from tprof.record.fingerprint import MARK, fingerprint
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -36,12 +38,17 @@ class Registry:
         The hash of the source decides, and that of all it uses: a function of the same name is not enough.
         """
         named = [f for name, found in self.functions.items() if _is_end(name, kernel.function) for f in found]
-        same = [f for f in named if f.cache_key == kernel.source]
+        same = [f for f in named if _source(f, kernel.source) == kernel.source]
         if same:  # of copies, as an interpreter or a reloader makes them, the one that the module has is called
             return [f for f in same if _at_home(f)] or same, ""
         if named:
             return [], "its source, or something that it uses, has changed since it was recorded; record it again"
         return [], "this process has no such function; import its module before the warm-up"
+
+
+def _source(function: Any, known: str) -> str | None:
+    """The hash of a function, of the kind that a plan has: tprof's, or Triton's."""
+    return fingerprint(function) if known.startswith(MARK) else function.cache_key
 
 
 def _is_end(name: str, function: str) -> bool:

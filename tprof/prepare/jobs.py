@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tprof.errors import TprofError
 from tprof.prepare import find, libraries, mocks
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from tprof.prepare.plan_file import Kernel, Pair, Plan, Specialization
 
 
+OTHER_KEY: Final = (
+    "its key in Triton's disk cache is another than recorded: the environment, the assembler or, with Triton 3.5 to "
+    "3.7, the order of first uses differs"
+)
+
+
 @dataclass(frozen=True)
 class Job:
     """One variant of one function of this process."""
@@ -30,9 +36,9 @@ class Job:
     args: list[Any]
 
     def on(self, device: Any) -> None:
-        """Compile it in a thread of a pool, for a device."""
+        """Compile and load it in a thread of a pool, for a device."""
         libraries.use(device)
-        self.compiled()
+        self.load()
 
     def compiled(self) -> Any:
         """The compiled kernel, from memory, disk or the compiler; None if a hook of the program declined."""
@@ -57,7 +63,7 @@ class Job:
                 kernel._run = None  # noqa: SLF001 - the first launch tries again, and says what is wrong
             raise
         if self.variant.hash and kernel.hash != self.variant.hash:
-            return "its key in Triton's disk cache is another than recorded: the environment or the assembler differs"
+            return OTHER_KEY
         return ""
 
 
@@ -88,6 +94,8 @@ def _of_kernel(kernel: Kernel, known: find.Registry, jobs: list[Job]) -> list[It
     functions, why = known.match(kernel)
     items = [Item("kernel", kernel.function, "skipped", 0, why)] if why else []
     items += restore(kernel, functions, known.tuners)
+    for function in functions:
+        function.cache_key  # noqa: B018 - computed here, one after another: Triton 3.5 to 3.7 makes it depend on the order
     for function, variant in product(functions, kernel.specializations):
         name = f"{kernel.function}({', '.join(filter(None, map(_told, variant.arguments)))})"
         try:

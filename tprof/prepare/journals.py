@@ -117,8 +117,9 @@ class Recorded:
 
     def _variant(self, jit: Span) -> Variant | None:
         """A variant of the program's own; Inductor's are prepared by its cache and by running the model."""
-        said, kernel = self._said[jit.id], self._kernels[jit.attrs["kernel"]]
-        passed, source = _passed(said.get("key")), (kernel.get("key_parts") or {}).get("source")
+        said, kernel = self._said[jit.id], self._kernels.get(jit.attrs["kernel"], {})
+        passed, parts = _passed(said.get("key")), kernel.get("key_parts") or {}
+        source = parts.get("fingerprint") or parts.get("source")
         if passed is None or source is None:
             return None
         target = kernel.get("target") or {}
@@ -162,8 +163,9 @@ class Recorded:
             above = spans.get(one.parent)
             if above is not None and above.kind == "autotune_cache":
                 above = spans.get(above.parent)
-            if above is not None and one.attrs.get("timings_ms"):
-                found.setdefault(above.id, {})[one.attrs["text"]] = round(one.attrs["timings_ms"][0] * _MS)
+            median = next(iter(one.attrs.get("timings_ms") or ()), None)  # null where it did not run
+            if above is not None and median is not None:
+                found.setdefault(above.id, {})[one.attrs.get("text", "?")] = round(median * _MS)
         return found
 
     def requests(self) -> Counter[str]:

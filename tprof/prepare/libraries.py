@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import sys
-import time
 from typing import Any
 
-from tprof.prepare.report import Item
 from tprof.record import guard
+from tprof.record.describe import hash_of_triton
 
 
 def target() -> str:
@@ -35,19 +34,32 @@ def use(number: Any) -> None:
     driver.active.set_current_device(number)
 
 
-def touch() -> list[Item]:
-    """Make torch's CUDA context and its cuBLAS handle, where the program has imported torch and there is a GPU.
+def has_gpu() -> bool:
+    """Whether the program has imported torch, and torch finds a GPU."""
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(torch.cuda.is_available())
+
+
+def cublas() -> None:
+    """Make torch's CUDA context and the cuBLAS handle of this thread.
 
     cuDNN is left alone: loading it takes long and much memory, and few programs that use Triton call it.
     """
-    torch = sys.modules.get("torch")
-    begun = time.perf_counter_ns()
-    try:
-        if torch is None or not torch.cuda.is_available():
-            return []
-        x = torch.ones(16, 16, device="cuda", dtype=torch.float16)
-        torch.addmm(x, x, x)
-        torch.cuda.synchronize()
-    except guard.FAILURES as error:  # out of memory, or a driver that does not fit: the first request will say it
-        return [Item("library", "cuBLAS", "failed", time.perf_counter_ns() - begun, f"{type(error).__name__}: {error}")]
-    return [Item("library", "cuBLAS", "done", time.perf_counter_ns() - begun)]
+    torch = sys.modules["torch"]
+    x = torch.ones(16, 16, device="cuda", dtype=torch.float16)
+    torch.addmm(x, x, x)
+    torch.cuda.synchronize()
+
+
+def inductor(device: str = "cuda") -> None:
+    """Have something small compiled: what Dynamo and Inductor import and build at their first graph takes a second."""
+    torch = sys.modules["torch"]
+    with torch.no_grad():
+        torch.compile(lambda x: x + 1)(torch.ones(16, device=device))
+
+
+def triton() -> None:
+    """Have Triton hash its own files: every first compile or lookup of a process waits for that."""
+    hashed = hash_of_triton()
+    if hashed is not None:
+        hashed()

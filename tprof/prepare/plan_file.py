@@ -67,7 +67,7 @@ class Kernel:
 
     Attributes:
         function: module and qualified name; the program may have it under another module.
-        source: Triton's hash of the function and all that it uses.
+        source: hash of the function and all that it uses: tprof's, or Triton's where the recording has no other.
         target: `backend:architecture`.
         triton: version.
     """
@@ -124,17 +124,19 @@ def load(path: str | Path) -> Plan:
     Raises:
         TprofError: it cannot be read, is no plan, is damaged, or a newer tprof wrote it.
     """
+    if Path(path).exists() and not Path(path).is_file():
+        raise TprofError(f"{path}: is no file; make a plan with `tprof plan`")
     try:
         said = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise TprofError(f"{path}: cannot be read ({error.strerror}); make one with `tprof plan`") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise TprofError(f"{path}: is not complete JSON; make it anew with `tprof plan`") from None
     if not isinstance(said, dict) or said.get("format") != FORMAT:
         raise TprofError(f"{path}: is no plan of tprof; make one with `tprof plan`")
     if said.get("format_version") != FORMAT_VERSION:
         version = said.get("format_version")
-        raise TprofError(f"{path}: has plan format {version}, this tprof reads {FORMAT_VERSION}; make it anew")
+        raise TprofError(f"{path}: has plan format {version!r}, this tprof reads {FORMAT_VERSION}; make it anew")
     try:
         return _plan(said)
     except (TypeError, ValueError, AttributeError) as error:

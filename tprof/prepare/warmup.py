@@ -83,17 +83,31 @@ class _Warmup:
         except TprofError as error:
             yield self._ended(Item("plan", str(plan), "failed", 0, str(error)))
             return
-        # libraries first: a kernel can only be loaded where the device has a context
-        yield from map(self._ended, libraries.touch())
-        jobs, problems = find_jobs(known, kernels)
-        calls = known.calls if call is not None else []
-        self._all = self._done + len(problems) + len(jobs) + len(calls)
-        yield from map(self._ended, problems)
-        yield from map(self._ended, self._kernels(jobs))
-        yield from map(self._ended, (self._attempt("call", c.name, partial(call, c)) for c in calls))
+        yield from map(self._ended, self._prepared(known, call, kernels))
+
+    def _prepared(self, known: Plan, call: Any, kernels: Iterable[Any]) -> Iterator[Item]:
+        """Kernels in threads, and meanwhile in this one what torch.compile needs; then the calls, which need both."""
+        calls, gpu = known.calls if call is not None else [], libraries.has_gpu()
+        pool = ThreadPoolExecutor(self._threads, "tprof-warmup")
+        try:
+            if known.kernels:
+                pool.submit(libraries.triton)
+            if gpu:  # first: a kernel can only be loaded where the device has a context
+                yield self._attempt("library", "cuBLAS", libraries.cublas)
+            jobs, problems = find_jobs(known, kernels)
+            device, compiler = libraries.device(), bool(gpu and calls and known.graphs)
+            work = {pool.submit(self._attempt, "kernel", job.name, partial(job.on, device)): job for job in jobs}
+            self._all = self._done + len(problems) + compiler + len(jobs) + len(calls)
+            yield from problems
+            if compiler:
+                yield self._attempt("library", "torch.compile", libraries.inductor)
+            yield from (self._loaded(work[future], future.result()) for future in as_completed(work))
+        finally:
+            pool.shutdown(cancel_futures=True)  # Ctrl-C waits for what has begun, and for no more
+        yield from (self._attempt("call", c.name, partial(call, c)) for c in calls)
         if known.graphs and call is None:
             why = f"{len(known.graphs)} graphs were compiled when recorded, and only running them does: pass `call=`"
-            yield self._ended(Item("call", "torch.compile", "skipped", 0, why))
+            yield Item("call", "torch.compile", "skipped", 0, why)
 
     def _ended(self, item: Item) -> Item:
         self._done += 1
@@ -101,19 +115,8 @@ class _Warmup:
             guard.call("progress", self._progress, self._done, max(self._all, self._done), item)
         return item
 
-    def _kernels(self, jobs: list[Job]) -> Iterator[Item]:
-        """Compile in threads; load in this one, whose device is the right one, as each is there."""
-        device = libraries.device()
-        pool = ThreadPoolExecutor(self._threads, "tprof-warmup")
-        try:
-            work = {pool.submit(self._attempt, "kernel", job.name, partial(job.on, device)): job for job in jobs}
-            for future in as_completed(work):
-                yield self._loaded(work[future], future.result())
-        finally:
-            pool.shutdown(cancel_futures=True)  # Ctrl-C waits for what has begun, and for no more
-
     def _loaded(self, job: Job, item: Item) -> Item:
-        """Load a kernel that was compiled, as its first launch would."""
+        """Find a kernel that a thread loaded as its first launch will; or else load it."""
         if item.outcome != "done":
             return item
         found: list[str] = []

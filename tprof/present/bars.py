@@ -129,6 +129,12 @@ def framed(figure: go.Figure, title: str, ends: Sequence[float], per_bar: int, s
     )  # fmt: skip
 
 
+def plain(figure: go.Figure, height: int, **more: object) -> go.Figure:
+    """Height of a figure whose axes are its own, and more of its layout; legend above."""
+    margin = {"l": 8, "r": 8, "t": 20, "b": 8}
+    return figure.update_layout(dragmode=False, height=height, margin=margin, legend=LEGEND_ABOVE, **more)
+
+
 def scale(longest_ns: int) -> tuple[int, str]:
     """Divisor and name of the unit in which the longest bar has at least one digit before the point."""
     return next(((divisor, unit) for divisor, unit in _SCALES if longest_ns >= divisor), _SCALES[-1])

@@ -1,117 +1,52 @@
-"""What a person sees of a batch."""
+"""What a person sees of a batch; see `columns.table`."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from tprof.present.columns import Column, View
+from tprof.present.columns import View, table
 
 BATCH_VIEWS: Final[dict[tuple[str, str], View]] = {
-    ("batch", "sources"): View(
+    ("batch", "sources"): table(
         "Sources",
-        "Busy and idle: summed over devices. Cold tax: summed over requests. `trace` names the source in every table.",
-        (
-            Column("trace", "trace"),
-            Column("wall_ns", "window"),
-            Column("devices", "devices", 2),
-            Column("busy_ns", "busy"),
-            Column("idle_ns", "idle"),
-            Column("cold_ns", "cold tax"),
-            Column("requests", "requests", 1),
-            Column("cold_requests", "cold ones", 1),
-            Column("events", "events", 2),
-            Column("warnings", "warnings", 2),
-        ),
+        "trace | wall_ns: window | devices 2 | busy_ns | idle_ns | cold_ns: cold tax | requests 1 | "
+        "cold_requests 1: cold ones | events 2 | warnings 2",
+        "Busy and idle: summed over devices. Cold tax: summed over requests. The trace names a source in every table.",
     ),
-    ("batch", "findings"): View(
+    ("batch", "findings"): table(
         "Between the sources",
+        "title: finding | cost_ns | share | of | why 1 | fix 2: what to do | basis 1 | trace 3?",
         "Processes that ran at one time are compared. Costs overlap and do not add up.",
-        (
-            Column("title", "finding"),
-            Column("cost_ns", "cost"),
-            Column("share", "share"),
-            Column("of", "of"),
-            Column("why", "why", 1),
-            Column("fix", "what to do", 2),
-            Column("basis", "basis", 1),
-            Column("trace", "trace", 3, sparse=True),
-        ),
     ),
-    ("batch", "ranks"): View(
+    ("batch", "failed"): table(
+        "Sources that could not be analysed", "source | message: why", "They are tried again when the batch runs again."
+    ),
+    ("batch", "ranks"): table(
         "Processes compared",
-        "Late: from the first rank's begin to its own of the collectives that it began last; cold: the part of it in "
-        "which it was cold. Work, collectives: summed device time.",
-        (
-            Column("name", "process"),
-            Column("trace", "trace", 2),
-            Column("job", "job", 3, varied=True),
-            Column("wall_ns", "wall"),
-            Column("cold_ns", "cold"),
-            Column("work_ns", "work"),
-            Column("collective_ns", "collectives", 1),
-            Column("last_in", "last in", 1, sparse=True),
-            Column("collectives", "of", 1, sparse=True),
-            Column("late_ns", "late", sparse=True),
-            Column("late_cold_ns", "late, cold", sparse=True),
-        ),
+        "name: process | trace 2 | job 3* | wall_ns | cold_ns | work_ns | collective_ns 1: collectives | "
+        "last_in 1? | collectives 1?: of | late_ns ? | late_cold_ns ?: late, cold",
+        "Late: from the first rank's begin to its own of the collectives that it began last; cold: the part of it "
+        "in which it was cold. Work, collectives: summed device time.",
     ),
-    ("batch", "duplicates"): View(
+    ("batch", "duplicates"): table(
         "Kernels compiled by several processes",
+        "kernel | processes | compiles 1 | total_ns: in all | repeated_ns: again | ranks 1: by | job 3* | basis 1",
         "Again: all compiles but the longest.",
-        (
-            Column("kernel", "kernel"),
-            Column("processes", "processes"),
-            Column("compiles", "compiles", 1),
-            Column("total_ns", "in all"),
-            Column("repeated_ns", "again"),
-            Column("ranks", "by", 1),
-            Column("job", "job", 3, varied=True),
-            Column("basis", "basis", 1),
-        ),
     ),
-    ("batch", "shapes"): View(
+    ("batch", "shapes"): table(
         "Shapes over all sources",
+        "kernel | shape | bucket 1? | sources | calls | misses | request_misses 1: in requests | candidates 2 | "
+        "cold_ns | compile_ns 2 | autotune_ns 2",
         "The most cold time first; cold: thread time charged to the shape.",
-        (
-            Column("kernel", "kernel"),
-            Column("shape", "shape"),
-            Column("bucket", "bucket", 1, sparse=True),
-            Column("sources", "sources"),
-            Column("calls", "calls"),
-            Column("misses", "misses"),
-            Column("request_misses", "in requests", 1),
-            Column("candidates", "candidates", 2),
-            Column("cold_ns", "cold"),
-            Column("compile_ns", "compile", 2),
-            Column("autotune_ns", "autotune", 2),
-        ),
     ),
-    ("batch", "buckets"): View(
+    ("batch", "buckets"): table(
         "Buckets over all sources",
+        "bucket | sources | keys 1 | calls | misses | candidates 1 | cold_ns | compile_ns 1 | autotune_ns 1",
         "Keys: shapes of each source, summed.",
-        (
-            Column("bucket", "bucket"),
-            Column("sources", "sources"),
-            Column("keys", "keys", 1),
-            Column("calls", "calls"),
-            Column("misses", "misses"),
-            Column("candidates", "candidates", 1),
-            Column("cold_ns", "cold"),
-            Column("compile_ns", "compile", 1),
-            Column("autotune_ns", "autotune", 1),
-        ),
     ),
-    ("batch", "requests"): View(
+    ("batch", "requests"): table(
         "Requests that paid most for cold start, then the longest",
+        "name: request | trace | wall_ns | cold_tax_ns | cold_exposed_ns 1: exposed | cause 1?: cold by | basis 1",
         "Cold tax: the part of a request's wall time in cold phases.",
-        (
-            Column("name", "request"),
-            Column("trace", "trace"),
-            Column("wall_ns", "wall"),
-            Column("cold_tax_ns", "cold tax"),
-            Column("cold_exposed_ns", "exposed", 1),
-            Column("cause", "cold by", 1, sparse=True),
-            Column("basis", "basis", 1),
-        ),
     ),
 }

@@ -40,6 +40,25 @@ def cold_shapes(shapes: Result) -> list[Card]:
     return [Card("Cold shapes", f"{len(cold)} of {len(rows)}", said, weakest(rows), cold=True)]
 
 
+def batch_cards(totals: dict[str, Any]) -> list[Card]:
+    """Cards of a batch: how much of it there is, and how much of that was idle or cold."""
+    read = totals["sources"] + totals["failed"]
+    failed = f"{totals['failed']} could not be analysed" if totals["failed"] else "all could be analysed"
+    on_device = totals["busy_ns"] + totals["idle_ns"]
+    wall = f"summed over requests; all recordings together are {units.duration(totals['wall_ns'])}"
+    return [
+        Card("Recordings", f"{totals['sources']} of {read}", failed),
+        Card("Processes compared", units.count(totals["processes"]), f"jobs that they are of: {totals['jobs']}"),
+        Card("Devices idle", units.rate(totals["idle_ns"], on_device), f"of their spans, {units.duration(on_device)}"),
+        Card("Cold tax", units.duration(totals["cold_ns"]), wall, cold=True),
+        Card(
+            "Cold requests",
+            f"{totals['cold_requests']} of {units.count(totals['requests'])}",
+            "spent over half of their wall time in cold start",
+        ),
+    ]
+
+
 def _request(payload: dict[str, Any]) -> list[Card]:
     requests = payload["requests"]
     if not requests:
@@ -59,42 +78,29 @@ def _cold(payload: dict[str, Any]) -> list[Card]:
     what = "first uses" if or_load else "compiles"
     compiled = f"{units.count(cold['compiles'])} {what}, {units.rate(cold['compile_ns'], wall)} of window"
     tuned = f"{units.count(cold['candidates'])} candidates, {units.rate(cold['autotune_ns'], wall)} of window"
+    basis = cold["basis_by_phase"]
     label = words.label("compile", or_load=or_load).capitalize()
     return [
-        Card(label, units.duration(cold["compile_ns"]), compiled, cold["basis_by_phase"].get("compile", ""), cold=True),
-        Card(
-            "Autotuning",
-            units.duration(cold["autotune_ns"]),
-            tuned,
-            cold["basis_by_phase"].get("autotune", ""),
-            cold=True,
-        ),
+        Card(label, units.duration(cold["compile_ns"]), compiled, basis.get("compile", ""), cold=True),
+        Card("Autotuning", units.duration(cold["autotune_ns"]), tuned, basis.get("autotune", ""), cold=True),
     ]
 
 
 def _device(payload: dict[str, Any]) -> list[Card]:
     found = []
     for row in payload["devices"][:4]:
-        of = f", device {names.clean(row['device'])}" if len(payload["devices"]) > 1 else ""
-        label = f"Device {names.clean(row['device'])} idle"
-        found.append(
-            Card(label, units.rate(row["idle_ns"], row["span_ns"]), f"of its span, {units.duration(row['span_ns'])}")
-        )
-        work, busy = row["busy_by_purpose"].get("work", 0), row["busy_ns"]
-        found.append(
-            Card(
-                f"Work while busy{of}",
-                units.duration(work),
-                f"{units.rate(work, busy)} of {units.duration(busy)} busy",
-                row["basis_by_purpose"].get("work", ""),
-            )
-        )
+        name = names.clean(row["device"])
+        of = f", device {name}" if len(payload["devices"]) > 1 else ""
+        work, busy, span = row["busy_by_purpose"].get("work", 0), row["busy_ns"], row["span_ns"]
         unknown = sum(ns for part, ns in row["wall_by_phase"].items() if part.endswith("unattributed"))
-        found.append(
-            Card(
-                f"Unattributed{of}",
-                units.rate(unknown, payload["window"]["wall_ns"]),
-                "of the window: the trace does not say",
-            )
+        share, basis = (
+            f"{units.rate(work, busy)} of {units.duration(busy)} busy",
+            row["basis_by_purpose"].get("work", ""),
         )
+        missing = units.rate(unknown, payload["window"]["wall_ns"])
+        found += [
+            Card(f"Device {name} idle", units.rate(row["idle_ns"], span), f"of its span, {units.duration(span)}"),
+            Card(f"Work while busy{of}", units.duration(work), share, basis),
+            Card(f"Unattributed{of}", missing, "of the window: the trace does not say"),
+        ]
     return found

@@ -32,6 +32,7 @@ WRAPPED: Final = ("advice", "verdict", "reason", "question", "answer", "found") 
 _PLACES: Final = ("source", "asked_by")  # lines of files, shown without their folders
 _CONFIGS: Final = ("config", "winner", "best")
 _DEFAULTS: Final = re.compile(r", (num_ctas: 1|(maxnreg|ir_override): None)\b")  # says nothing of a configuration
+_UNIT: Final = re.compile(r"_(ns|share|bytes|ratio)$")
 _YES_NO: Final = {True: "yes", False: "no"}
 _BY_SUFFIX: Final = (
     ("_ns", units.duration), ("share", units.share), ("_bytes", units.size), ("_ratio", units.ratio),
@@ -77,12 +78,34 @@ class View:
     most: int = 12
 
 
+def table(heading: str, columns: str, caption: str = "", *, whole: bool = False, most: int = 12) -> View:
+    """A view whose columns are written as `key RANK?*: heading`, separated by bars.
+
+    Args:
+        heading: of the table.
+        columns: each is a key, then its rank where that is not 0, `?` for sparse, `*` for varied; a heading where it
+            is another than the key without its unit.
+        caption: what its figures mean.
+        whole: never cut.
+        most: rows on a page that shows the tops of its tables.
+    """
+    return View(heading, caption, tuple(map(_column, columns.split(" | "))), whole, most)
+
+
+def _column(text: str) -> Column:
+    key, _, said = text.partition(": ")
+    key, _, how = key.partition(" ")
+    heading = said if ": " in text else _UNIT.sub("", key).replace("_", " ")
+    return Column(key, heading, int(how.rstrip("?*") or 0), "?" in how, "*" in how)
+
+
 _COUNTS: Final = frozenset({
     "rows_read", "rows_dropped", "rows",
     "tunings", "values", "useful", "rank", "blocks_per_sm", "waves", "break_even_calls", "failed", "variants",
     "repeats", "registers", "spills", "calls", "shapes", "events", "overlaps", "unlinked", "spans", "gaps",
     "launches", "repetitions", "candidates", "first_uses", "compiles", "disk_hits", "module_loads", "loads",
     "count", "requests", "warnings", "cold_requests", "misses", "keys", "hot_keys", "once", "n", "other_kernels",
+    "last_in", "collectives", "processes", "sources", "request_misses", "devices",
     "stretches", "amortised_after", "pays_after", "kernels", *PURPOSES,
 })  # fmt: skip
 

@@ -72,7 +72,4 @@ def lengths(rows: Sequence[Row], *, count: bool = False, or_load: bool = False) 
 
 def _framed(figure: go.Figure, title: str) -> go.Figure:
     figure.update_xaxes(title_text="length of a gap", type="category").update_yaxes(title_text=title)
-    return figure.update_layout(
-        barmode="stack", bargap=0.15, dragmode=False, height=380, margin={"l": 8, "r": 8, "t": 20, "b": 8},
-        legend=bars.LEGEND_ABOVE,
-    )  # fmt: skip
+    return bars.plain(figure, 380, barmode="stack", bargap=0.15)

@@ -70,7 +70,4 @@ def durations(rows: Sequence[Row]) -> go.Figure:
         most = max(row[purpose] for row in rows for purpose in purposes)
         figure.update_yaxes(type="log", dtick=1, range=[log10(0.5), log10(2 * most)])  # one execution is a bar, too
     figure.update_yaxes(title_text="executions")
-    return figure.update_layout(
-        barmode="group", bargap=0.05, dragmode=False, height=320, margin={"l": 8, "r": 8, "t": 20, "b": 8},
-        legend=bars.LEGEND_ABOVE,
-    )  # fmt: skip
+    return bars.plain(figure, 320, barmode="group", bargap=0.05)

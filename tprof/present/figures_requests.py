@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import plotly.graph_objects as go
 
 from tprof.present import units
-from tprof.present.bars import LEGEND_ABOVE
+from tprof.present.bars import plain
 from tprof.present.colours import PHASE, PURPOSE
 from tprof.present.log_axis import decades
 
@@ -45,7 +45,4 @@ def latency(rows: Sequence[Row]) -> go.Figure:
         )  # fmt: skip
     figure.update_xaxes(title_text="wall time of a request", **decades(every))
     figure.update_yaxes(type="category", categoryarray=_RANKS, autorange="reversed")
-    return figure.update_layout(
-        dragmode=False, height=300, margin={"l": 8, "r": 20, "t": 20, "b": 8}, hoverlabel={"align": "left"},
-        legend=LEGEND_ABOVE,
-    )  # fmt: skip
+    return plain(figure, 300, hoverlabel={"align": "left"}).update_layout(margin_r=20)

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from tprof.events import COLD_PHASES
 from tprof.present import units
-from tprof.present.bars import LEGEND_ABOVE
+from tprof.present.bars import plain
 from tprof.present.colours import OTHER, PHASE, PURPOSE
 from tprof.present.gantt import Call, Stretch, framed, gantt
 from tprof.present.log_axis import decades
@@ -120,7 +120,4 @@ def concentration(rows: Sequence[Row]) -> go.Figure:
     ticks = [1, 2, 5, 10, 20, 50]
     figure.update_xaxes(title_text="most frequent shapes", type="log", tickvals=ticks, ticktext=list(map(str, ticks)))
     figure.update_yaxes(title_text="share of the kernel's calls, %", range=[0, 105])
-    return figure.update_layout(
-        dragmode=False, height=340, margin={"l": 8, "r": 8, "t": 20, "b": 8},
-        legend=LEGEND_ABOVE,
-    )  # fmt: skip
+    return plain(figure, 340)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tprof.events import COLD_PHASES, DEVICE_IDLE_PHASES, PURPOSES, WARM_PHASES
 from tprof.present import cards, colours, columns, names, sentence, units, views, words
-from tprof.present.segments import Segment, budget_segments, wall_segments
+from tprof.present.segments import Segment, budget_segments, split, wall_segments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from tprof.analyze import Result
 
-_SMALL = 0.001  # of a bar; smaller parts are folded away in its legend
 _NAME = 56  # characters of a name before it is folded
 _ROWS = 40  # of a long table
 _DETAIL = 3  # columns of a higher rank are left to the command line
@@ -64,7 +63,6 @@ class Grid:
     columns: list[columns.Column]
     rows: list[list[Cell]]
     more: int = 0
-    id: str = field(default="")
 
 
 def report(chapters: Sequence[Chapter], version: str) -> str:
@@ -75,16 +73,24 @@ def report(chapters: Sequence[Chapter], version: str) -> str:
         version: of tprof, for the foot of the page.
     """
     shown = [_chapter(chapter, number) for number, chapter in enumerate(chapters, 1)]
-    return _template().render(chapters=shown, version=version, legend=_words(), units=units)
+    return _template("report.html.j2").render(chapters=shown, version=version, legend=_words(), units=units)
+
+
+def fragment(result: Result) -> str:
+    """A result within a notebook: its sources, every table that is not made to be drawn, and its warnings."""
+    grids = _grids(result, (name for name in result.tables if name != "waterfall"))
+    lines = [sentence.source_line(source) for source in result.sources]
+    notes = [f"{note.code}: {names.clean(note.message)}" for note in result.notes]
+    return _template("result.html.j2").render(lines=lines, grids=grids, notes=notes, units=units)
 
 
 @cache
-def _template() -> Template:
+def _template(name: str) -> Template:
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415  only a report needs it
 
     loader = PackageLoader("tprof", "present")
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return made.get_template("report.html.j2")
+    return made.get_template(name)
 
 
 def _chapter(chapter: Chapter, number: int) -> dict[str, Any]:
@@ -114,28 +120,16 @@ def _chapter(chapter: Chapter, number: int) -> dict[str, Any]:
 def _wall(device: dict[str, Any], rows: Iterable[dict[str, Any]], *, or_load: bool) -> dict[str, Any]:
     """The bar of one device and its legend."""
     segments = wall_segments([r for r in rows if r["device"] == device["device"]], or_load=or_load)
-    small = [s for s in segments if s.share < _SMALL]
-    return {
-        "line": sentence.device_line(device),
-        "segments": segments,
-        "large": [s for s in segments if s.share >= _SMALL],
-        "small": small,
-        "small_share": units.share(sum(s.share for s in small)),
-        "spoken": _spoken(segments),
-    }
+    large, small = split(segments)
+    said = {"line": sentence.device_line(device), "spoken": _spoken(segments)}
+    return {**said, "segments": segments, "large": large, "small": small}
 
 
 def _request(row: dict[str, Any], *, or_load: bool) -> dict[str, Any]:
     segments = budget_segments(row["phases"], row["wall_ns"], or_load=or_load)
     return {
+        **row,
         "name": names.short(row["name"], _NAME),
-        "wall": units.duration(row["wall_ns"]),
-        "tax": units.duration(row["cold_tax_ns"]),
-        "share": units.rate(row["cold_tax_ns"], row["wall_ns"]),
-        "exposed": units.duration(row["cold_exposed_ns"]),
-        "work": units.duration(row["device_by_purpose"].get("work", 0)),
-        "tuning": units.duration(row["device_by_purpose"].get("tuning", 0)),
-        "basis": row["basis"],
         "segments": segments,
         "spoken": _spoken(segments),
         "largest": [s for s in segments if s.share >= 0.05][:4],
@@ -144,7 +138,7 @@ def _request(row: dict[str, Any], *, or_load: bool) -> dict[str, Any]:
 
 def _spoken(segments: Sequence[Segment]) -> str:
     """A bar for those who cannot see it."""
-    return ", ".join(f"{s.label} {units.share(s.share)}" for s in segments if s.share >= _SMALL)
+    return ", ".join(f"{s.label} {units.share(s.share)}" for s in split(segments)[0])
 
 
 def _finding(finding: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,13 @@ zero. Every `_ns` is nanoseconds, `_bytes` bytes, `_share` a fraction from 0 to 
 _WHOLE: Final = {
     "of_wall_share": "the window", "of_window_share": "the window", "of_where_share": "lead, idle or tail: `where`",
     "of_device_share": "device time of all kernels, summed", "cold_share": "`wall_ns` of the request",
-    "share": "what `of` names",
+    "share": "what `of` names", "of_gaps_share": "the time of all gaps", "of_startup_share": "start-up",
+    "of_calls_share": "calls of all buckets", "of_misses_share": "misses of all buckets",
+    "margin_share": "the time of the next best", "occupancy_share": "warps that a multiprocessor holds",
+    "of_kernel_share": "calls of the kernel", "hot_share": "calls of the kernel", "of_job_share": "the job",
+    "exposed_share": "the job", "work_share": "`warm_ns`", "of_work_share": "device work", "of_warm_share": "`warm_ns`",
+    "chained_share": "time of the operator", "top5_share": "calls of the operator",
+    **{f"top{n}_share": "calls of the kernel" for n in (1, 2, 10, 20, 50)},
 }  # fmt: skip
 # What is computed, where the heading does not say it all; other columns are those of the trace, or named by a phase.
 _MEANS: Final = {
@@ -35,9 +41,16 @@ _MEANS: Final = {
     "cold_exposed_ns": "the part of the cold tax during which no device worked",
     "tuning_device_ns": "device time of tuning, a union per device", "cost_ns": "time at stake; costs overlap",
     "calls": "executions", "p99_ns": "99th percentile of single executions, nearest rank",
+    "first_call_ns": "from the first thing cold for the first call to the end of its launch call, on the host",
+    "warm_p50_ns": "median launch call of those that were no miss, on the host",
+    "warm_calls": "calls that were no miss", "warm_p99_ns": "99th percentile of the same",
+    "first_device_ns": "the first execution that was work",
+    "device_p50_ns": "median of the others", "device_p99_ns": "99th percentile of the others",
+    "misses": "calls for which anything was cold", "request_misses": "misses that served a request",
+    "tuning_calls": "repetitions of a benchmark", "calls_by_slice": "calls in each twelfth of the window",
     "of": "what the share is a part of", "part": "busy.PURPOSE, or idle, lead or tail and its phase",
 }  # fmt: skip
-_UNITS: Final = (("_ns", "ns"), ("share", "fraction"), ("_bytes", "bytes"))
+_UNITS: Final = (("_ns", "ns"), ("share", "fraction"), ("_bytes", "bytes"), ("calls", "count"))
 
 
 def page(tables: Mapping[str, tuple[Column, ...]], results: Mapping[str, tuple[Result, str]]) -> str:
@@ -48,7 +61,7 @@ def page(tables: Mapping[str, tuple[Column, ...]], results: Mapping[str, tuple[R
         results: by file name, a result and the name of its table.
     """
     parts = [_HEAD, *(trace_table(name, said) for name, said in tables.items())]
-    parts += [_result_table(name, result, table) for name, (result, table) in results.items()]
+    parts += [result_table(name, result, table) for name, (result, table) in results.items()]
     return "\n".join(parts)
 
 
@@ -58,7 +71,7 @@ def trace_table(name: str, said: tuple[Column, ...]) -> str:
     return "\n".join([f"## {name}\n", "| column | type | null | meaning |", "|---|---|---|---|", *rows, ""])
 
 
-def _result_table(name: str, result: Result, table: str) -> str:
+def result_table(name: str, result: Result, table: str) -> str:
     """One table of an analysis: what the screen calls each column, its unit and what it is a part of."""
     view = views.view(result, table)
     headings = {c.key: c.heading for c in view.columns}

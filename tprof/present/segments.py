@@ -9,8 +9,9 @@ from tprof.events import PHASES, PURPOSES
 from tprof.present import colours, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
+_SMALL = 0.001  # of a bar
 _WHERE = ("busy", "lead", "idle", "tail")
 
 
@@ -40,7 +41,7 @@ class Segment:
     @property
     def meaning(self) -> str:
         """What it is, in one line."""
-        return words.meaning("compile or load" if self.label.endswith("compile or load") else self.part)
+        return words.meaning(words.OR_LOAD if self.label.endswith(words.OR_LOAD) else self.part)
 
     @property
     def unattributed(self) -> bool:
@@ -74,6 +75,11 @@ def budget_segments(phases: Mapping[str, int], wall_ns: int, *, or_load: bool = 
         for phase, ns in phases.items()
     ]
     return sorted(found, key=lambda s: (not s.cold, s.unattributed, -s.ns))
+
+
+def split(segments: Sequence[Segment]) -> tuple[list[Segment], list[Segment]]:
+    """Those that a legend lists, and those so small that it sums them up."""
+    return [s for s in segments if s.share >= _SMALL], [s for s in segments if s.share < _SMALL]
 
 
 def _place(segment: Segment) -> tuple[bool, bool, bool, int, int]:

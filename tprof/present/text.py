@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tprof.present import colours, columns, names, sentence, units, views, words
-from tprof.present.segments import Segment, budget_segments, wall_segments
+from tprof.present.segments import Segment, budget_segments, split, wall_segments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 NARROW, WIDE = 80, 200
 _FLEXIBLE = 24  # a name shrinks to this before a column is dropped
-_SMALL = 0.001  # parts below this share of the bar are summed up in its legend
 _BLOCK, _INFERRED, _UNKNOWN = "█", "▓", "░"
 _LISTED = 12  # rows of the longer tables, if the user does not say how many
 _FINDINGS = 6  # what a page begins with; the rest is in the JSON
@@ -89,7 +88,7 @@ def table(result: Result, name: str, to: Console, limit: int | None = None) -> l
         c: [columns.cell(c.key, row.get(c.key), or_load=told) for row in listed]
         for c in columns.shown(view.columns, rows)
     }
-    out = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
+    out = _table()
     widths = _fit(cells, to.width)
     for column, width in widths.items():
         out.add_column(column.heading, justify="right" if column.numeric else "left", no_wrap=True, width=width)
@@ -100,11 +99,16 @@ def table(result: Result, name: str, to: Console, limit: int | None = None) -> l
         *([Text(view.caption, style="dim")] if view.caption else []),
         out,
     ]
-    if hidden := len(rows) - len(listed):
-        parts.append(
-            Text(f"… and {units.count(hidden)} more: tprof {result.title.split()[0]} --top {len(rows)}", style="dim")
-        )
-    return parts
+    return parts + _more(len(rows) - len(listed), f": tprof {result.title.split()[0]} --top {len(rows)}")
+
+
+def _table() -> Table:
+    return Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
+
+
+def _more(hidden: int, what: str) -> list[RenderableType]:
+    """What a list leaves out, and where it is to be found."""
+    return [Text(f"… and {units.count(hidden)} more{what}", style="dim")] if hidden > 0 else []
 
 
 def _fit(cells: Mapping[columns.Column, list[str]], width: int) -> dict[columns.Column, int]:
@@ -149,9 +153,7 @@ def overview(result: Result, to: Console) -> RenderableType:
     told = columns.or_load(result)
     largest = sorted(result.sources, key=lambda s: -s["rows_read"])[:3]  # of a run, workers that did nothing come last
     parts: list[RenderableType] = [Text(sentence.source_line(s), style="dim") for s in largest]
-    if len(result.sources) > 3:
-        parts.append(Text(f"… and {len(result.sources) - 3} more sources", style="dim"))
-    parts.append(Text(sentence.answer(result)))
+    parts += [*_more(len(result.sources) - 3, " sources"), Text(sentence.answer(result))]
     for device in result.payload["devices"]:
         rows = [r for r in result.tables["wall"] if r["device"] == device["device"]]
         parts += [Text(f"\n{sentence.device_line(device)}", style="bold"), *wall(wall_segments(rows, or_load=told), to)]
@@ -164,10 +166,10 @@ def wall(segments: Sequence[Segment], to: Console) -> list[RenderableType]:
     legend = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
     for justify in ("left", "left", "right", "right", "left"):
         legend.add_column(justify=justify)
-    large = [s for s in segments if s.share >= _SMALL]
-    small = [s for s in segments if s.share < _SMALL]
+    large, small = split(segments)
     for s in large:
-        legend.add_row(_mark(s, to), s.label, units.duration(s.ns), units.share(s.share), Text(s.basis, style="dim"))
+        mark = Text(_glyph(s, to), style=s.colour)
+        legend.add_row(mark, s.label, units.duration(s.ns), units.share(s.share), Text(s.basis, style="dim"))
     if small:
         rest = units.duration(sum(s.ns for s in small)), units.share(sum(s.share for s in small))
         legend.add_row("", f"{len(small)} smaller parts", *rest, "")
@@ -188,10 +190,6 @@ def bar(segments: Iterable[Segment], width: int, to: Console) -> Text:
     return out
 
 
-def _mark(segment: Segment, to: Console) -> Text:
-    return Text(_glyph(segment, to), style=segment.colour)
-
-
 def _glyph(segment: Segment, to: Console) -> str:
     if to.no_color or to.color_system is None:
         return words.letter(segment.part)
@@ -203,7 +201,7 @@ def _requests(result: Result, to: Console) -> list[RenderableType]:
     rows, told = result.payload["requests"], columns.or_load(result)
     if not rows:
         return []
-    out = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
+    out = _table()
     out.add_column("request", no_wrap=True)
     for heading in ("wall", "cold tax", "cold"):
         out.add_column(heading, justify="right", no_wrap=True)
@@ -212,18 +210,10 @@ def _requests(result: Result, to: Console) -> list[RenderableType]:
     for row in rows[:_LISTED]:
         segments = budget_segments(row["phases"], row["wall_ns"], or_load=told)
         drawn = bar(segments, size, to).append(f" {max(segments, key=lambda s: s.ns).label}" if segments else "")
-        cold = units.rate(row["cold_tax_ns"], row["wall_ns"])
-        out.add_row(
-            names.short(row["name"], 22),
-            units.duration(row["wall_ns"]),
-            units.duration(row["cold_tax_ns"]),
-            cold,
-            drawn,
-        )
-    parts: list[RenderableType] = [Text("\nRequests", style="bold"), out]
-    if hidden := len(rows) - _LISTED:
-        parts += [Text(f"… and {units.count(hidden)} more: tprof requests", style="dim")] if hidden > 0 else []
-    return parts
+        wall_ns, tax_ns = row["wall_ns"], row["cold_tax_ns"]
+        figures = units.duration(wall_ns), units.duration(tax_ns), units.rate(tax_ns, wall_ns)
+        out.add_row(names.short(row["name"], 22), *figures, drawn)
+    return [Text("\nRequests", style="bold"), out, *_more(len(rows) - _LISTED, ": tprof requests")]
 
 
 def _findings(result: Result) -> list[RenderableType]:
@@ -236,9 +226,7 @@ def _findings(result: Result) -> list[RenderableType]:
         told.append(f"  --window {f['window']}" if f["cost_ns"] else "", style="dim")
         said = [Text(words.sentence(f[k])) for k in ("why", "fix") if f[k]]
         parts += [Padding(line, (0, 0, 0, 3)) for line in (told, *said)]
-    if (hidden := len(result.payload["findings"]) - len(found)) > 0:
-        parts.append(Text(f"… and {hidden} more: --format json", style="dim"))
-    return parts
+    return parts + _more(len(result.payload["findings"]) - len(found), ": --format json")
 
 
 def warnings(notes: Sequence[Note], limit: int = 8) -> RenderableType:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tprof.errors import SourceError
 from tprof.read.detect import REPORTS, detect, is_export, is_trace
 from tprof.read.inflate import inflated_file
 from tprof.read.run_journal import is_run
@@ -60,9 +61,12 @@ def read_source(path: str | Path, progress: Progress = None) -> list[Trace]:
     from tprof.read.run import companions, read_run  # noqa: PLC0415  as above
 
     path = Path(path)
-    if not is_run(path):
-        return [read_file(path, progress)]
-    return [*read_run(path, str(path), progress), *(read_file(file, progress) for file in companions(path))]
+    try:
+        if not is_run(path):
+            return [read_file(path, progress)]
+        return [*read_run(path, str(path), progress), *(read_file(file, progress) for file in companions(path))]
+    except OSError as error:  # it changed or vanished while it was read
+        raise SourceError(path, f"cannot be read ({error.strerror or error}); check the path and the disk") from error
 
 
 def _read_sqlite(path: Path, source: str, progress: Progress) -> Trace:

@@ -29,6 +29,7 @@ import pyarrow as pa
 from tprof import __version__
 from tprof.errors import UsageError
 from tprof.events import TABLES, Note
+from tprof.machine import cache_folder
 from tprof.model import Trace, table
 from tprof.read.detect import in_use
 
@@ -44,14 +45,8 @@ _UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _log = logging.getLogger(__name__)
 
 
-def folder() -> Path:
-    """Where everything is kept that can be made again."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(os.environ.get("TPROF_CACHE_DIR") or Path(base) / "tprof")
-
-
 def _traces() -> Path:
-    return folder() / "traces"
+    return cache_folder() / "traces"
 
 
 def limit() -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,20 @@ class Pick:
     column: str
     values: tuple[int, ...]
     least_ns: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What must be known of a row."""
+        return (self.column, "start", "end") if self.least_ns else (self.column,)
+
+    def takes(self, columns: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        """Which rows it takes of columns (values, and where they are null); bool of shape (rows,)."""
+        value, null = columns[self.column]
+        taken: np.ndarray = np.isin(value, self.values) & ~null
+        if self.least_ns:
+            (start, no_start), (end, no_end) = columns["start"], columns["end"]
+            taken &= (end - start >= self.least_ns) & ~no_start & ~no_end
+        return taken
 
 
 class Tables(Protocol):
@@ -70,8 +84,8 @@ def decoded(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
 
 def whole(value: object) -> int | None:
     """A cell as an integer; None for what is none."""
-    if isinstance(value, int):
-        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if -(2**63) <= value < 2**63 else None
     fits = isinstance(value, float) and value.is_integer() and abs(value) < 2**63
     return int(value) if fits and isinstance(value, float) else None
 

@@ -6,6 +6,7 @@ handed on, and a note says what was lost.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import zlib
 from contextlib import contextmanager
@@ -164,7 +165,12 @@ def inflated_file(path: Path, source: str, notes: list[Note]) -> Iterator[Path]:
         return
     with tempfile.NamedTemporaryFile(prefix="tprof-", suffix=path.stem[-40:]) as plain:
         stream = Source(path, source)
+        room = shutil.disk_usage(plain.name).free * 9 // 10  # a bomb must not take the disk from others
         for piece in stream.pieces():
+            if stream.inflated > room:
+                where = tempfile.gettempdir()
+                problem = f"inflates to more than 90 % of the room in {where}; set TMPDIR to a larger disk"
+                raise SourceError(source, problem)
             plain.write(piece)
         plain.flush()
         notes.extend(stream.notes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tprof import model
 from tprof.errors import SourceError
-from tprof.read import nsight_checks, nsight_device, nsight_host, nsight_meta, nsight_nvtx
+from tprof.read import nsight_checks, nsight_device, nsight_graphs, nsight_host, nsight_meta, nsight_nvtx
 from tprof.read import nsight_schema as ns
 from tprof.read.detect import detect
 from tprof.read.nsight_arrow import ArrowTables
@@ -90,6 +90,7 @@ def _trace(reading: Reading, host_rows: HostRows, device_rows: DeviceRows, names
         processes=nsight_meta.processes(reading, seen, machine, names),
         threads=_threads(gtids, names, machine),
         devices=nsight_device.device_rows(reading, devices, machine),
+        graph_nodes=nsight_graphs.nodes(reading, gtids),
         sources=_sources(reading, host.num_rows + device.num_rows, epoch),
         epoch_ns=epoch,
         epoch_error_ns=None if epoch is None else _EPOCH_ERROR_NS,

@@ -48,9 +48,10 @@ class ArrowTables:
         self._known = known
         try:
             present = _folder(path, known) if path.is_dir() else _streams(path)
-        except (OSError, pa.ArrowException) as problem:
+            self._stored = {t: present[name] for t in known if (name := resolve(t, present))}
+            self._names = {t: _names(stored) for t, stored in self._stored.items()}
+        except (OSError, pa.ArrowException, UnicodeDecodeError) as problem:  # the last: names of columns
             raise SourceError(source, f"is a damaged export ({_first_line(problem)}); export it again") from problem
-        self._stored = {t: present[name] for t in known if (name := resolve(t, present))}
 
     def __enter__(self) -> Self:
         """The store itself."""
@@ -68,15 +69,14 @@ class ArrowTables:
 
     def columns(self, table: str) -> tuple[str, ...]:
         """The known columns that `table` really has; empty where there is no such table."""
-        present = _names(self._stored[table]) if table in self._stored else ()
+        present = self._names.get(table, ())
         return tuple(c for c in self._known.get(table, ()) if c in present)
 
     def count(self, table: str, where: Sequence[Pick] = ()) -> int:
         """Number of rows (that any of the picks takes), 0 where there is no such table."""
         if not where or table not in self._stored:
             return self.guess(table)
-        data = self._data(table, [p.column for p in where])
-        return int(pc.sum(_mask(data, where)).as_py() or 0)
+        return int(pc.sum(_mask(self._data(table, _asked(where)), where)).as_py() or 0)
 
     def guess(self, table: str) -> int:
         """How many rows."""
@@ -95,8 +95,7 @@ class ArrowTables:
         present = [name for name in types if name in self.columns(table)]
         if not present:
             return pa.table({name: pa.nulls(0, kind) for name, kind in types.items()})
-        asked = [p.column for p in where] + (["start", "end"] if any(p.least_ns for p in where) else [])
-        data = self._data(table, [*present, *asked])
+        data = self._data(table, [*present, *_asked(where)])
         data = data.filter(_mask(data, where)) if where else data
         found = {name: self._finish(data[name], types[name]) for name in present}
         return pa.table({n: found.get(n, pa.nulls(len(data), k)) for n, k in types.items()})
@@ -104,36 +103,27 @@ class ArrowTables:
     def _data(self, table: str, names: Sequence[str]) -> pa.Table:
         stored, columns = self._stored[table], list(dict.fromkeys(names))
         try:
-            return stored.read(columns) if isinstance(stored, pq.ParquetFile) else stored.select(columns)
+            data = stored.read(columns) if isinstance(stored, pq.ParquetFile) else _sound(stored.select(columns))
+            return _decoded(data)
         except (OSError, pa.ArrowException) as problem:
             message = f"its table {table} is damaged ({_first_line(problem)}); export the report again"
             raise SourceError(self.source, message) from problem
 
     def _finish(self, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
-        if pa.types.is_string(kind):
-            text = column if column.type in _TEXTS else column.cast(pa.string())
-            texts, bad = decoded(text.cast(pa.binary()))
-            self.bad_texts += bad
-            return texts.fill_null("")  # as SQLite's reader gives a null
-        if column.type == pa.uint64() and kind == pa.int64():
-            return pa.chunked_array([chunk.view(kind) for chunk in column.chunks], kind)  # as SQLite stores it
-        return self._cast(column, kind)
-
-    def _cast(self, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-        try:
-            return column.cast(kind)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            values = column.to_pylist()
-        out = [whole(v) for v in values]
-        self.bad_values += sum(a is None and b is not None for a, b in zip(out, values, strict=True))
-        return pa.chunked_array([pa.array(out, kind)])
+        if not pa.types.is_string(kind):
+            found, bad = _numbers(column, kind)
+            self.bad_values += bad
+            return found
+        if column.type not in _TEXTS:
+            column = _as_text(column)
+        texts, bad = decoded(column.cast(pa.binary()))
+        self.bad_texts += bad
+        return texts.fill_null("")  # as SQLite's reader gives a null
 
 
 def _folder(path: Path, known: Mapping[str, Sequence[str]]) -> dict[str, Stored]:
     """The tables of a folder that may be asked for, by the names of their files."""
-    files = {file.stem: file for end in _ENDS for file in sorted(path.glob(f"*{end}"))}
+    files = {file.stem: file for end in _ENDS for file in sorted(path.glob(f"*{end}")) if file.is_file()}
     names = [name for table in known if (name := resolve(table, files))]
     return {name: _open(files[name]) for name in names}
 
@@ -166,17 +156,66 @@ def _rows(stored: Stored) -> int:
     return int(stored.metadata.num_rows if isinstance(stored, pq.ParquetFile) else stored.num_rows)
 
 
+def _numbers(column: pa.ChunkedArray, kind: pa.DataType) -> tuple[pa.ChunkedArray, int]:
+    """A column of any type as numbers, and how many of its values are none."""
+    if column.type == pa.uint64() and kind == pa.int64():
+        return pa.chunked_array([chunk.view(kind) for chunk in column.chunks], kind), 0  # as SQLite stores it
+    try:
+        if not pa.types.is_boolean(column.type):
+            return column.cast(kind), 0
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        pass
+    values = column.to_pylist()
+    out = [whole(v) for v in values]
+    bad = sum(a is None and b is not None for a, b in zip(out, values, strict=True))
+    return pa.chunked_array([pa.array(out, pa.int64())]).cast(kind), bad
+
+
+def _decoded(data: pa.Table) -> pa.Table:
+    """Dictionaries as their values."""
+    for i, (name, column) in enumerate(zip(data.column_names, data.columns, strict=True)):
+        if pa.types.is_dictionary(column.type):
+            data = data.set_column(i, name, column.cast(column.type.value_type))
+    return data
+
+
+def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of any type as texts; what has no text is null."""
+    try:
+        return column.cast(pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.chunked_array([pa.nulls(len(column), pa.string())])
+
+
 def _mask(data: pa.Table, where: Sequence[Pick]) -> pa.ChunkedArray:
     """Which rows any of the picks takes."""
     return reduce(pc.or_, [_taken(data, pick) for pick in where])
 
 
 def _taken(data: pa.Table, pick: Pick) -> pa.ChunkedArray:
-    taken = pc.is_in(data[pick.column].cast(pa.int64()), pa.array(pick.values, pa.int64()))
+    numbers = {name: _numbers(data[name], pa.int64())[0] for name in _asked([pick])}
+    taken = pc.is_in(numbers[pick.column], pa.array(pick.values, pa.int64()))
     if not pick.least_ns:
         return taken
-    length = pc.subtract(data["end"].cast(pa.int64()), data["start"].cast(pa.int64()))
+    length = pc.subtract(numbers["end"], numbers["start"])
     return pc.and_(taken, pc.greater_equal(length, pick.least_ns).fill_null(False))  # noqa: FBT003  Arrow's own API
+
+
+def _asked(where: Sequence[Pick]) -> list[str]:
+    """Columns that decide which rows are taken."""
+    return [p.column for p in where] + (["start", "end"] if any(p.least_ns for p in where) else [])
+
+
+def _sound(data: pa.Table) -> pa.Table:
+    """The same, once it is certain that no value lies outside its buffers.
+
+    Raises:
+        pa.ArrowInvalid: one does.
+    """
+    for column in data.columns:
+        texts = pa.types.is_string(column.type)  # which need not be UTF-8, but must lie in the file
+        (column.cast(pa.binary()) if texts else column).validate(full=True)
+    return data
 
 
 def _first_line(problem: Exception) -> str:

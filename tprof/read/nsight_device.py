@@ -121,7 +121,7 @@ def _graphs(reading: Reading) -> DeviceRows:
     if len(data):
         reading.note("opaque-graphs", f"{len(data)} CUDA-graph executions hide their kernels; record with "
                      "--cuda-graph-trace=node to see them", len(data))  # fmt: skip
-    return DeviceRows(data, "graph", name.fallback(constant("CUDA graph", len(data))), {})
+    return DeviceRows(data, "graph", name.fallback(constant("CUDA graph", len(data))), {"graph_node": data["graphId"]})
 
 
 def _triple(reading: Reading, data: pa.Table, names: Sequence[str]) -> np.ndarray:

@@ -112,7 +112,8 @@ def _pairs(reading: Reading, *tables: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for table in tables:
         data = reading.db.fetch(table, texts=("name", "value"))
-        found.update(zip(data["name"].to_pylist(), data["value"].to_pylist(), strict=True))
+        pairs = zip(data["name"].to_pylist(), data["value"].to_pylist(), strict=True)
+        found.update((name, value) for name, value in pairs if name is not None and value is not None)
     return found
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tprof.events import Note
-from tprof.model import first_rows
+from tprof.model import first_rows, within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,12 @@ class Reading:
             for name in required[1:]:
                 whole = pc.and_(whole, pc.is_valid(data[name]))
             data = self.keep(data, whole.to_numpy(), f"{table} without {', '.join(required[:-1])} or {required[-1]}")
-        return self.keep(data, numbers(data, "end") >= numbers(data, "start"), f"{table} with the end before the start")
+        start, end = numbers(data, "start"), numbers(data, "end")
+        good = within(start) & within(end)
+        if not good.all():
+            data = self.keep(data, good, f"{table} with times that cannot be")
+            start, end = start[good], end[good]
+        return self.keep(data, end >= start, f"{table} with the end before the start")
 
     def keep(self, data: pa.Table, good: np.ndarray, reason: str) -> pa.Table:
         """The good rows; the others count as dropped for that reason."""

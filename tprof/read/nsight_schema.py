@@ -17,6 +17,8 @@ MEMCPY: Final = "CUPTI_ACTIVITY_KIND_MEMCPY"
 MEMSET: Final = "CUPTI_ACTIVITY_KIND_MEMSET"
 GRAPH_TRACE: Final = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 SYNC: Final = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
+# Exports before schema 3.11 have nodes in the table of graphs.
+GRAPHS: Final = ("CUDA_GRAPH_EVENTS", "CUDA_GRAPH_NODE_EVENTS")
 STRINGS: Final = "StringIds"
 THREAD_NAMES: Final = "ThreadNames"
 PROCESSES: Final = "PROCESSES"
@@ -48,11 +50,10 @@ EVENT_TABLES: Final[dict[str, tuple[str, ...]]] = {
     MEMSET: (*_ON_STREAM, "bytes", "graphNodeId"),
     GRAPH_TRACE: (*_ON_STREAM, "graphId", "graphExecId"),
 }
-# Tables whose rows are no events of ours; they are counted. SYNC says what calls waited for.
+# Tables whose rows are no events of ours; they are counted. SYNC says what calls waited for, GRAPHS what was captured.
 SKIPPED_TABLES: Final = (
-    SYNC, "CUPTI_ACTIVITY_KIND_CUDA_EVENT", "CUDA_GRAPH_EVENTS",
-    "CUDA_GRAPH_NODE_EVENTS", "CUDA_GPU_MEMORY_USAGE_EVENTS", "SCHED_EVENTS", "COMPOSITE_EVENTS", "GPU_METRICS",
-    "GENERIC_EVENTS", "CUDA_UM_CPU_PAGE_FAULT_EVENTS", "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
+    SYNC, "CUPTI_ACTIVITY_KIND_CUDA_EVENT", *GRAPHS, "CUDA_GPU_MEMORY_USAGE_EVENTS", "SCHED_EVENTS", "COMPOSITE_EVENTS",
+    "GPU_METRICS", "GENERIC_EVENTS", "CUDA_UM_CPU_PAGE_FAULT_EVENTS", "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
 )  # fmt: skip
 KNOWN: Final[dict[str, tuple[str, ...]]] = {
     **EVENT_TABLES,
@@ -68,6 +69,7 @@ KNOWN: Final[dict[str, tuple[str, ...]]] = {
     DETAILS: ("duration",),
     **dict.fromkeys(EXPORT_META, ("name", "value")),
     **dict.fromkeys(SKIPPED_TABLES, ()),
+    **dict.fromkeys(GRAPHS, ("start", "globalTid", "graphNodeId", "originalGraphNodeId", "graphId", "originalGraphId")),
     SYNC: ("correlationId", "globalPid", "deviceId", "streamId", "syncType", "eventId"),
 }
 

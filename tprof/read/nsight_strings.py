@@ -107,7 +107,7 @@ class Strings:
         data = data.filter(data["id"].is_valid())
         data = data.take(pc.sort_indices(data["id"]))
         self._ids = data["id"].to_numpy()
-        words = flat(data["value"]).dictionary_encode()
+        words = flat(data["value"]).fill_null("").dictionary_encode()
         self._codes, self._values = words.indices.to_numpy(), words.dictionary
         self._dense = self._table()
         self.missing = 0

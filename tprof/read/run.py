@@ -11,6 +11,7 @@ from tprof.errors import SourceError
 from tprof.events import Note
 from tprof.model import Trace, table
 from tprof.read.run_journal import Journal, journal_files, read_journal, read_launches
+from tprof.read.run_records import checked
 from tprof.read.run_tables import Tables
 
 if TYPE_CHECKING:
@@ -54,21 +55,24 @@ def read_run(path: Path, source: str, progress: Callable[[int, int], None] | Non
 
 def companions(path: Path) -> list[Path]:
     """Traces that other profilers wrote into the run directory."""
-    return sorted(p for p in path.iterdir() if p.name.endswith(COMPANIONS))
+    return sorted(p for p in path.iterdir() if p.name.endswith(COMPANIONS) and p.is_file())
 
 
 def _run_json(path: Path, source: str) -> dict[str, Any]:
     try:
+        if not (path / "run.json").is_file():
+            return {}
         said = msgspec.json.decode((path / "run.json").read_bytes(), type=dict[str, Any])
+        version = said.get("format_version")
+        if isinstance(version, int) and version > FORMAT_VERSION:
+            raise SourceError(source, f"has run format {version}, this tprof reads {FORMAT_VERSION}; update tprof")
+        checked("run", said)
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise SourceError(source, f"cannot be read ({error.strerror}); check its permissions") from None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
-    version = said.get("format_version")
-    if isinstance(version, int) and version > FORMAT_VERSION:
-        raise SourceError(source, f"has run format {version}, this tprof reads {FORMAT_VERSION}; update tprof")
     return said
 
 

@@ -12,7 +12,7 @@ from tprof.read import run_variants
 from tprof.variants import Change, changes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tprof.read.run_journal import Journal, Record, Span
 
@@ -34,7 +34,9 @@ class ColdRows:
         launched: launches per span id that was timed for or cold.
     """
 
-    def __init__(self, journal: Journal, spans: list[Span], thread: dict[int, int], launched: np.ndarray) -> None:
+    def __init__(
+        self, journal: Journal, spans: list[Span], thread: dict[int, int], launched: Mapping[int, int]
+    ) -> None:
         self._journal, self._spans, self._thread, self._launched = journal, spans, thread, launched
         self._row = {span.id: i for i, span in enumerate(spans)}
         self._of_kind: dict[str, list[Span]] = {}
@@ -89,7 +91,7 @@ class ColdRows:
             "file": said.get("file"),
             "line": said.get("line"),
             "hash": kernel["hash"] if kernel else None,
-            "arguments": json.dumps(said.get("arguments")),
+            "arguments": json.dumps(said.get("arguments") or []),
             "options": json.dumps(said.get("options")),
             "changes": None if new is None else json.dumps(new),
             "cache_hit": jit.attrs.get("cache_hit") if jit else None,
@@ -118,7 +120,7 @@ class ColdRows:
             "kernel": span.name,
             "config": span.attrs.get("text") or json.dumps(span.attrs.get("config")),
             "basis": "recorded",
-            "launches": int(self._launched[span.id]) if span.id < len(self._launched) else 0,
+            "launches": self._launched.get(span.id, 0),
             "graph_compile": span.attrs.get("origin") == "inductor",
             "median_ns": round(times[0] * _MS) if times and np.isfinite(times[0]) else None,
             "winner": won,
@@ -199,7 +201,7 @@ class ColdRows:
         rows = [("import", s["name"], s["t_ns"], s["end_ns"], None) for s in records.get("import", [])]
         if (started := process.get("started_ns")) is not None:
             rows += [("interpreter", "", started, s["t_ns"], None) for s in records.get("interpreter", [])]
-        if begun is not None:
+        if begun is not None and "t_ns" in process:
             rows.append(("recorder", "", process["t_ns"], begun, None))
         marks = [m for m in records.get("mark", []) if m.get("name") == "ready"][:1]
         rows += [("ready", "", m["t_ns"], m["t_ns"], self._thread.get(m["tid"])) for m in marks]

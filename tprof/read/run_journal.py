@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
+from tprof.model import TIME_LIMIT, within
 from tprof.read.inflate import Source
+from tprof.read.run_records import checked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,7 +80,7 @@ def is_run(path: Path) -> bool:
 
 def journal_files(path: Path) -> list[Path]:
     """The journals of a run directory, gzipped ones too, by name."""
-    return sorted(file for pattern in JOURNALS for file in path.glob(pattern))
+    return sorted(file for pattern in JOURNALS for file in path.glob(pattern) if file.is_file())
 
 
 def contents(path: Path) -> bytes:
@@ -99,29 +101,37 @@ def read_journal(path: Path) -> Journal:
             continue
         try:
             _take(journal, decode(line))
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError, ValueError):
             journal.cut_lines += 1
     return journal
 
 
 def _take(journal: Journal, record: Record) -> None:
-    kind = record["type"]
+    kind = str(record["type"])
+    checked(kind, record)
     if kind == "begin":
         known = {key: record[key] for key in ("id", "parent", "kind", "phase", "name", "tid", "request")}
-        span = Span(**known, start=int(record["t_ns"]), attrs=dict(record.get("attrs", {})))
+        if record["id"] in journal.spans or record["parent"] >= record["id"]:  # ids count up: no span is its own parent
+            raise ValueError("a span that begins twice, or before its parent")
+        span = Span(**known, start=record["t_ns"], attrs=dict(record.get("attrs", {})))
         journal.spans[span.id] = span
     elif kind == "end":
         span = journal.spans[record["id"]]
-        span.start = int(record.get("began_ns", span.start))
-        span.end, span.ok, span.error = int(record["t_ns"]), bool(record["ok"]), record.get("error")
+        span.start = record.get("began_ns", span.start)
+        span.end, span.ok, span.error = record["t_ns"], record["ok"], record.get("error")
         span.attrs |= record.get("attrs", {})
     else:
         journal.records.setdefault(kind, []).append(record)
-    journal.last_ns = max(journal.last_ns, int(record.get("t_ns", 0)))
+    t_ns = record.get("t_ns", 0)
+    journal.last_ns = max(journal.last_ns, t_ns if isinstance(t_ns, int) and t_ns < TIME_LIMIT else 0)
 
 
 def read_launches(journal: Path) -> tuple[dict[str, np.ndarray], int]:
-    """Launches beside a journal as columns (shape (launches,)), with `tid` added, and the bytes of a cut last chunk."""
+    """Launches beside a journal as columns (shape (launches,)), with `tid` added.
+
+    Returns:
+        The columns, and how many bytes were left out: of a cut last chunk, and of launches that cannot be.
+    """
     names = [name for name, _ in _COLUMNS]
     plain = journal.with_name(journal.name.removesuffix(".gz").removesuffix(".jsonl") + ".launches")
     data = next((contents(file) for file in (plain, plain.with_name(plain.name + ".gz")) if file.exists()), b"")
@@ -139,4 +149,14 @@ def read_launches(journal: Path) -> tuple[dict[str, np.ndarray], int]:
         parts[-1].append(np.full(n, head["tid"], np.int64))
         at = body
     joined = [np.concatenate(p).astype(np.int64) if p else np.zeros(0, np.int64) for p in parts]
-    return dict(zip((*names, "tid"), joined, strict=True)), len(data) - at
+    return _sound(dict(zip((*names, "tid"), joined, strict=True)), max(len(data) - at, 0))
+
+
+def _sound(launches: dict[str, np.ndarray], cut: int) -> tuple[dict[str, np.ndarray], int]:
+    """Launches without those whose times or ids cannot be, and the bytes that are lost."""
+    good = within(launches["t_enter"]) & within(launches["t_exit"])
+    for name in ("shape", "span", "request"):
+        good &= launches[name] >= 0
+    if good.all():
+        return launches, cut
+    return {name: column[good] for name, column in launches.items()}, cut + _LAUNCH_BYTES * int((~good).sum())

@@ -13,6 +13,8 @@ from tprof.model import labels, nullable, table
 from tprof.read.run_cold import ColdRows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tprof.read.run_journal import Journal, Record, Span
 
 _KIND: Final = {"request": "request", "serve": "serve"}  # other spans without a phase are user ranges
@@ -101,8 +103,7 @@ class Tables:
         order = np.argsort(tids, kind="stable")
         at = order[np.searchsorted(tids[order], launches["tid"])] if n else np.zeros(0, np.int64)
         code = _look_up(launches["shape"], known)
-        rows = np.array([self._row.get(i, -1) for i in range(max(self._row, default=0) + 1)] or [-1])
-        request = np.where(launches["request"] > 0, rows[np.clip(launches["request"], 0, len(rows) - 1)], -1)
+        request = _look_up(launches["request"], self._row)
         names, keys = [k for k, _ in known.values()], [key for _, key in known.values()]
         columns = {
             "start_ns": launches["t_enter"],
@@ -131,7 +132,8 @@ class Tables:
 
     def cold(self) -> dict[str, pa.Table]:
         """Tables of what was cold, by their names."""
-        launched = np.bincount(np.maximum(self._launches["span"], 0), minlength=1)
+        span, count = np.unique(self._launches["span"], return_counts=True)
+        launched = dict(zip(span.tolist(), count.tolist(), strict=True))
         thread = {tid: i for i, tid in enumerate(self._tids)}
         rows = ColdRows(self._journal, self._spans, thread, launched)
         made = {
@@ -145,14 +147,14 @@ class Tables:
 
     def shapes(self) -> pa.Table:
         """One row per shape key, with its launches."""
-        used, cold = self._launches["shape"], self._launches["span"] > 0
-        size = max([*self._shape_names, *used.tolist(), 0]) + 1
+        used, cold = _look_up(self._launches["shape"], self._shape_names), self._launches["span"] > 0
         times = {s["id"]: s.get("t_ns") for s in self._journal.records.get("shape", [])}
-        count, cold_count = np.bincount(used, minlength=size), np.bincount(used[cold], minlength=size)
+        size = len(times)
+        count, cold_count = (np.bincount(u[u >= 0], minlength=size).tolist() for u in (used, used[cold]))
         rows = [
             {"pid": self._journal.pid, "id": i, "kernel": kernel, "key": key, "start_ns": times[i],
-             "launches": int(count[i]), "cold_launches": int(cold_count[i])}
-            for i, (kernel, key) in self._shape_names.items()
+             "launches": count[place], "cold_launches": cold_count[place]}
+            for place, (i, (kernel, key)) in enumerate(self._shape_names.items())
         ]  # fmt: skip
         return _rows("shape_keys", rows)
 
@@ -170,12 +172,14 @@ def shape_text(said: Record) -> str:
     return " ".join(parts)
 
 
-def _look_up(ids: np.ndarray, known: dict[int, tuple[str, str]]) -> np.ndarray:
-    """Place of each id in `known`, -1 where it is not there."""
-    place = np.full(max([*known, int(ids.max(initial=0)), 0]) + 1, -1, np.int32)
-    for i, key in enumerate(known):
-        place[key] = i
-    return place[ids] if len(ids) else np.zeros(0, np.int32)
+def _look_up(ids: np.ndarray, known: Iterable[int]) -> np.ndarray:
+    """Place of each id among the known ones, -1 where it is none of them; ids may be any numbers."""
+    keys = np.array([*known], np.int64)
+    if not len(keys):
+        return np.full(len(ids), -1)
+    order = np.argsort(keys)
+    place = order[np.minimum(np.searchsorted(keys, ids, sorter=order), len(keys) - 1)]
+    return np.where(keys[place] == ids, place, -1)
 
 
 def _rows(name: str, rows: list[Record]) -> pa.Table:

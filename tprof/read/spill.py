@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tprof.errors import TprofError
-from tprof.read import cache
+from tprof.machine import cache_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +53,7 @@ def use() -> None:
 
 @functools.cache
 def _handler() -> _Handler:
-    folder = cache.folder() / "spill"
+    folder = cache_folder() / "spill"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

@@ -129,16 +129,15 @@ class Database:
         if not present:
             return pa.table({name: pa.nulls(0, kind) for name, kind in types.items()})
         schema = pa.schema([(name, types[name]) for name in present])
-        data = self._select(self._tables[table][0], schema, _condition(where))
+        data = self._select(self._tables[table][0], schema, where)
         return pa.table({n: data[n] if n in present else pa.nulls(len(data), k) for n, k in types.items()})
 
-    def _select(self, table: str, schema: pa.Schema, where: str) -> pa.Table:
-        what = ", ".join(_expression(f) for f in schema)
+    def _select(self, table: str, schema: pa.Schema, where: Sequence[Pick]) -> pa.Table:
         raw = pa.schema([f.with_type(pa.binary()) if pa.types.is_string(f.type) else f for f in schema])
-        data = None if where else self._paged(table, raw)
-        if data is None:
-            data = self._arrow([_query(what, table, part) for part in self._parts(table, where)], raw)
-        data = self._python(_query(what, table, where), raw) if data is None else data
+        data = self._paged(table, raw, where)
+        data = self._half_paged(table, raw, where) if data is None else data
+        data = self._arrow(table, raw, where) if data is None else data
+        data = self._python(_query(_what(raw), table, _condition(where)), raw) if data is None else data
         return pa.table([self._finish(c, f.type) for c, f in zip(data.columns, schema, strict=True)], schema=schema)
 
     def _finish(self, column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -151,13 +150,30 @@ class Database:
         self.bad_texts += bad
         return texts
 
-    def _paged(self, table: str, schema: pa.Schema) -> pa.Table | None:
-        """From the file's own pages; None where they are in use, or hold more than integers."""
+    def _paged(self, table: str, schema: pa.Schema, where: Sequence[Pick]) -> pa.Table | None:
+        """From the file's own pages; None where they are in use, or hold more than integers and nulls."""
         root, width, places = self._layouts[table]
-        if not self._uri.endswith(_IDLE) or not all(f.type == pa.int64() and f.name in places for f in schema):
+        names = list(dict.fromkeys([*schema.names, *(name for pick in where for name in pick.columns)]))
+        if not self._uri.endswith(_IDLE) or not all(name in places for name in names):
             return None
-        found = integers(self._path, root, width, [places[name] for name in schema.names])
-        return found and pa.table([numbers(values, null) for values, null in found], schema=schema)
+        found = integers(self._path, root, width, [places[name] for name in names])
+        columns = dict(zip(names, found or (), strict=False))
+        others = [f.name for f in schema if f.type != pa.int64()]
+        if found is None or not all(columns[name][1].all() for name in others):
+            return None
+        if where:
+            rows = np.logical_or.reduce([pick.takes(columns) for pick in where])
+            columns = {name: (value[rows], null[rows]) for name, (value, null) in columns.items()}
+        return pa.table([_whole(columns[f.name], f.type) for f in schema], schema=schema)
+
+    def _half_paged(self, table: str, schema: pa.Schema, where: Sequence[Pick]) -> pa.Table | None:
+        """Integers from the pages, the rest through ADBC; None where there is only one of them, or it cannot be."""
+        whole, rest = (pa.schema([f for f in schema if (f.type == pa.int64()) == is_int]) for is_int in (True, False))
+        paged = self._paged(table, whole, where) if len(whole) and len(rest) else None
+        others = None if paged is None else self._arrow(table, rest, where)
+        if paged is None or others is None or len(paged) != len(others):
+            return None
+        return pa.table([(paged if f.name in whole.names else others)[f.name] for f in schema], schema=schema)
 
     def _parts(self, table: str, where: str) -> list[str]:
         """Conditions that give the rows of a table, in their order; one for each connection that is to read it."""
@@ -167,8 +183,9 @@ class Database:
         both = f"({where}) AND " if where else ""
         return [f"{both}rowid <= {rows // 2}", f"{both}rowid > {rows // 2}"]
 
-    def _arrow(self, queries: list[str], schema: pa.Schema) -> pa.Table | None:
+    def _arrow(self, table: str, schema: pa.Schema, where: Sequence[Pick]) -> pa.Table | None:
         """Through ADBC; None where it does not find the types that were asked for."""
+        queries = [_query(_what(schema), table, part) for part in self._parts(table, _condition(where))]
         try:
             while len(self._fast) < len(queries):
                 driver = adbc_driver_sqlite.connect(self._uri)
@@ -234,9 +251,21 @@ def _run(connection: adbc.AdbcConnection, query: str) -> pa.Table:
         return pa.RecordBatchReader.from_stream(stream).read_all()
 
 
+def _whole(column: tuple[np.ndarray, np.ndarray], kind: pa.DataType) -> pa.Array:
+    """A column of integers; one of texts (empty ones, as `_expression` has them) or reals of which all are null."""
+    values, null = column
+    if pa.types.is_binary(kind):
+        return pa.Array.from_buffers(kind, len(null), [None, pa.py_buffer(bytes(4 * len(null) + 4)), pa.py_buffer(b"")])
+    return numbers(values, null) if kind == pa.int64() else pa.nulls(len(null), kind)
+
+
+def _what(schema: pa.Schema) -> str:
+    return ", ".join(_expression(f) for f in schema)
+
+
 def _expression(column: pa.Field) -> str:
     """SQL of one type for every row, never null for text and reals: ADBC settles the type on the first batch."""
-    if pa.types.is_string(column.type):
+    if pa.types.is_binary(column.type):
         return f"""CAST(IFNULL("{column.name}", '') AS BLOB)"""
     if pa.types.is_floating(column.type):
         return (
@@ -246,7 +275,7 @@ def _expression(column: pa.Field) -> str:
 
 
 def _query(what: str, table: str, where: str = "") -> str:
-    return f"SELECT {what} FROM {table}" + (f" WHERE {where}" if where else "")
+    return f"SELECT {what} FROM {table} NOT INDEXED" + (f" WHERE {where}" if where else "")
 
 
 def _condition(where: Sequence[Pick]) -> str:

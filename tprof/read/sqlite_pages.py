@@ -13,17 +13,26 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tprof.intervals import expand
+from tprof.machine import Native
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 _INTERIOR, _LEAF = 5, 13  # kinds of pages of a table with row ids
 _NULL, _REAL, _ONE, _TEXT = 0, 7, 9, 12  # types of values; from the last one on, blobs and texts by their length
 _SIZES: Final = np.array([0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0, *((t - _TEXT) // 2 for t in range(_TEXT, 256))])
 _LEAVES: Final = 1 << 11  # taken at a time: the columns of their rows fit a processor's cache
+_CELL: Final = 6  # bytes that the smallest cell takes with its pointer
+_DEPTH: Final = 20  # of SQLite's own trees: one that holds itself ends as well
 _OVERHEAD: Final = 35  # bytes of a page that a record on it can never have
 _VARINT: Final = 9  # bytes of the longest one
+
+_BYTES, _INTS = "uint8[::1]", "int64[::1]"
+_CELLS: Final = Native(
+    "tprof.machine.cells", "sqlite_columns", (_BYTES, _INTS, "int64", "int64", _INTS, "int64", _INTS, _BYTES),
+    1 << 18, 1 << 24,
+)  # fmt: skip
 
 Column = tuple[np.ndarray, np.ndarray]
 
@@ -41,22 +50,28 @@ def integers(path: Path, root: int, width: int, wanted: Sequence[int]) -> list[C
         Of each its values, int64 of shape (rows,), and where they are null; rows in the order of their ids. None where
         only SQLite can say what the table holds.
     """
-    pages = _Pages(path)
+    try:
+        return _columns(_Pages(path), root, width, wanted)
+    except IndexError:  # a page or cell beyond the file: damage, which SQLite finds words for
+        return None
+
+
+def _columns(pages: _Pages, root: int, width: int, wanted: Sequence[int]) -> list[Column] | None:
     leaves = pages.leaves(root)
     if leaves is None:
         return None
+    if call := _CELLS.choose(rows := pages.rows(leaves)):
+        return pages.compiled(call, leaves, rows, wanted)
     parts = []
     for at in range(0, len(leaves), _LEAVES):
         part = pages.columns(leaves[at : at + _LEAVES], width, wanted)
         if part is None:
             return None
         parts.append(part)
-    return [(np.concatenate(values), np.concatenate(null)) for values, null in _by_column(parts, len(wanted))]
-
-
-def _by_column(parts: list[list[Column]], count: int) -> Iterator[tuple[list[np.ndarray], list[np.ndarray]]]:
-    for n in range(count):
-        yield [part[n][0] for part in parts], [part[n][1] for part in parts]
+    return [
+        (np.concatenate([v for v, _ in column]), np.concatenate([n for _, n in column]))
+        for column in zip(*parts, strict=True)
+    ]
 
 
 class _Pages:
@@ -74,18 +89,41 @@ class _Pages:
 
     def _cells(self, pages: np.ndarray, pointers: int) -> tuple[np.ndarray, np.ndarray]:
         """Cells of some pages, in order: the number of their page among those given, and where they begin."""
-        which, n = expand(np.zeros(len(pages), np.int64), self._short(pages + 3))
+        count = self._short(pages + 3)
+        if (count > self._page // _CELL).any():
+            raise IndexError("more cells than a page has room for")
+        which, n = expand(np.zeros(len(pages), np.int64), count)
         return which, pages[which] + self._short(pages[which] + pointers + 2 * n)
 
     def leaves(self, root: int) -> np.ndarray | None:
         """Where the leaves of a table begin, in the order of its rows; None for another kind of tree."""
         pages = np.array([(root - 1) * self._page])
-        while (self._bytes[pages] == _INTERIOR).all():
+        for _ in range(_DEPTH):
+            if (self._bytes[pages] != _INTERIOR).any():
+                break
             which, cells = self._cells(pages, 12)
             children = np.concatenate([self._words[cells], self._words[pages + 8]]).astype(np.int64) >> 32
             order = np.argsort(np.concatenate([which, np.arange(len(pages))]), kind="stable")  # the last one comes last
             pages = (children[order] - 1) * self._page
+            if (pages < 0).any() or len(pages) > len(self._bytes) // self._page:  # or more than there are
+                raise IndexError("pages that are none")
         return pages if (self._bytes[pages] == _LEAF).all() and len(pages) else None
+
+    def rows(self, leaves: np.ndarray) -> int:
+        """Number of rows of some leaves."""
+        return int(self._short(leaves + 3).sum())
+
+    def compiled(
+        self, call: Callable[..., int], leaves: np.ndarray, rows: int, wanted: Sequence[int]
+    ) -> list[Column] | None:
+        """Columns of all rows of a table, by machine code: `columns` is its reference."""
+        if leaves.max() + self._page > len(self._bytes):
+            return None
+        place = np.full(max(wanted) + 1, -1)
+        place[list(wanted)] = np.arange(len(wanted))
+        values, null = (np.empty((len(wanted), rows), kind) for kind in (np.int64, np.uint8))
+        done = call(self._bytes, leaves, self._page, self._usable, place, rows, values, null)
+        return list(zip(values, null.view(bool), strict=True)) if done == rows else None
 
     def columns(self, leaves: np.ndarray, width: int, wanted: Sequence[int]) -> list[Column] | None:
         """Columns of the rows of some leaves."""

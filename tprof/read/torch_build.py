@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tprof.model import labels, nullable, spelled, table, triples
+from tprof.model import labels, nullable, spelled, table, triples, within
 from tprof.read.torch_columns import DEVICE_CATEGORIES, DEVICE_FIELDS, Columns
 from tprof.read.torch_events import MISSING
 from tprof.read.torch_labels import extra_text, shape_text, strings
@@ -116,8 +116,8 @@ def _ascend(columns: Columns, kinds: np.ndarray, rows: np.ndarray, mine: np.ndar
 def _times(columns: Columns, kinds: np.ndarray, parts: Parts) -> tuple[np.ndarray, np.ndarray]:
     """Start and end of every row; rows whose time cannot be become no events, and are counted."""
     start, length = columns.take("start"), columns.take("length")
-    end = start + length  # wraps where the sum is beyond int64, and is then before the start
-    no_time = (start == BAD_TIME) | (length == BAD_TIME)
+    end = start + length  # where the sum wraps it is before the start, or beyond what can be
+    no_time = (length == BAD_TIME) | ~within(start) | ~within(end)
     negative = (end < start) & ~no_time
     zero = (start == 0) & (length == 0) & (kinds < _DEVICE_KINDS)
     for why, rows in (("no usable time", no_time), ("end before start", negative), ("a kernel at time zero", zero)):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES: Final = 1 << 21
 HEAD_LIMIT: Final = 64 << 20
+EVENT_LIMIT: Final = 64 << 20  # bytes of one event; more would take several times as much memory
 DUPLICATES_LIMIT: Final = 1 << 20
 TAIL_LIMIT: Final = 16 << 20
 BOM: Final = b"\xef\xbb\xbf"
@@ -89,6 +90,8 @@ class Document:
             events, rest = self._step(parts)
             if events:
                 yield events
+            elif len(rest) > EVENT_LIMIT and not self._closed:
+                rest = self._without(rest)
             if self._eof and not events and not self._closed:
                 break
         if not self._closed:
@@ -97,6 +100,13 @@ class Document:
             self.tail = b"".join(self._fill(rest, TAIL_LIMIT))
         for _ in self._pieces:  # to the end, so that damage of the gzip stream is seen
             pass
+
+    def _without(self, rest: bytes) -> bytes:
+        """What can be read of more bytes than an event may have: it is lost, and the next one is looked for."""
+        if rest.strip():
+            self.damage.add("too-long", self._offset, lost=True)
+        self._offset += len(rest)
+        return b""
 
     def _start(self) -> bytes:
         """Read up to the first event; the bytes from there on that were read already."""

@@ -7,7 +7,7 @@ import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from tprof.model import Trace, table
+from tprof.model import TIME_LIMIT, Trace, table
 from tprof.read.inflate import Source
 from tprof.read.torch_build import Parts, build
 from tprof.read.torch_columns import Columns
@@ -66,7 +66,7 @@ def _no_collection() -> Iterator[None]:
 
 def _epoch(said: dict[str, Any], parts: Parts) -> int | None:
     base = said.get("baseTimeNanoseconds")
-    if isinstance(base, int):
+    if isinstance(base, int) and abs(base) < TIME_LIMIT:
         return base
     starts = [parts.tables[name]["start_ns"][0].as_py() for name in ("host", "device") if parts.tables[name].num_rows]
     return 0 if starts and min(starts) > _ABSOLUTE_US * 1000 else None
@@ -108,4 +108,4 @@ def _gpus(said: dict[str, Any]) -> list[dict[str, object]]:
     words = {"name": "name", "numSms": "sm_count", "computeMajor": "major", "computeMinor": "minor"}
     known = said.get("deviceProperties")
     seen = [p for p in known if isinstance(p, dict)] if isinstance(known, list) else []
-    return [{word: p[key] for key, word in words.items() if key in p} for p in seen]
+    return [{word: p[key] for key, word in words.items() if isinstance(p.get(key), int | str)} for p in seen]

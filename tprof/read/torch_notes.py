@@ -26,6 +26,7 @@ _DAMAGE: Final = {
     "not-a-number": "{n} held NaN or Infinity, which is no JSON; such a value counts as missing",
     "missing-quote": "{n} had a key without its opening quote, which was put back",
     "bad-quote": "{n} held unescaped quotes, which were escaped",
+    "too-long": "{n} had more than 64 MB and was left out",
     "invalid-json": "{n} could not be read and were left out: no JSON",
     "cut-json": "the file ends before its list of events does; the whole events before were read",
     "bad-header": "the file's header is no valid JSON; what can be read of it was read",

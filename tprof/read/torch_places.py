@@ -116,7 +116,7 @@ class Places:
             "processes": table("processes", {
                 "host": [self.machine] * len(pids), "pid": pids,
                 "name": [self.process_names.get(pid) or texts.get(pid) for pid in pids],
-                "rank": [rank if isinstance(rank, int) else None] * len(pids),
+                "rank": [rank if isinstance(rank, int) and 0 <= rank < 1 << 31 else None] * len(pids),
             }),
             "threads": table("threads", {
                 "host": [self.machine] * len(threads), "pid": [pid for pid, _ in threads],
@@ -133,7 +133,7 @@ class Places:
 def _models(properties: object) -> dict[object, str | None]:
     """Model name of each device ordinal."""
     known = [p for p in properties if isinstance(p, dict)] if isinstance(properties, list) else []
-    return {p.get("id"): str(p["name"]) for p in known if p.get("name")}
+    return {p["id"]: str(p["name"]) for p in known if p.get("name") and isinstance(p.get("id"), int)}
 
 
 def _text(raw: bytes) -> str:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 
-from tprof.errors import UsageError
-from tprof.read import torch_scan_code as code
+from tprof.machine import Native
 from tprof.read import torch_scan_layout as at
 from tprof.read.torch_columns import DEVICE_CATEGORIES
 from tprof.read.torch_events import MISSING, UNDECODABLE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tprof.read.torch_columns import Codes, Columns
 
 # Inflated bytes from which on the scanner is used. Both were measured on an H200's trace of 91 MB, CPU seconds: 0.40
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 # file that wins that time back.
 LOAD_BYTES: Final = 12 << 20
 COMPILE_BYTES: Final = 1600 << 20
+SCAN: Final = Native("tprof.read.torch_scan", "scan", ("int64", "int64", "int64"), LOAD_BYTES, COMPILE_BYTES,
+                     ("tprof.read.torch_scan_json", "tprof.read.torch_scan_layout"))  # fmt: skip
 _DEVICE_FIELDS: Final = {
     "device": at.DEVICE, "context": at.CONTEXT, "stream": at.STREAM, "registers": at.REGISTERS, "shared": at.SHARED,
     "bytes": at.BYTES, "node": at.NODE,
@@ -34,24 +36,13 @@ _decode_id = msgspec.json.Decoder(int | str).decode
 def choose(expected: int) -> Scanner | None:
     """A scanner if it pays for a file.
 
-    `TPROF_SCANNER` decides otherwise: `on` uses it for every file and compiles it if need be, `off` never does.
-
     Args:
         expected: bytes that the file will inflate to.
 
     Raises:
-        UsageError: the setting is none of `on`, `off`, `auto`; or it is `on` and numba is not installed.
+        UsageError: as `Native.choose`.
     """
-    setting = os.environ.get("TPROF_SCANNER") or "auto"
-    if setting not in ("on", "off", "auto"):
-        raise UsageError(f"TPROF_SCANNER={setting!r}: use on, off or auto")
-    if setting == "on" and not code.can_compile():
-        raise UsageError("TPROF_SCANNER=on needs numba; install it with: pip install 'triton-tprof[fast]'")
-    now = setting == "on" or expected >= COMPILE_BYTES
-    wanted = now or (expected >= LOAD_BYTES and code.may_be_compiled())
-    if setting == "off" or not wanted or not code.can_compile():
-        return None
-    scan = code.load(compile_it=now)
+    scan = SCAN.choose(expected)
     return Scanner(scan) if scan else None
 
 
@@ -123,7 +114,7 @@ class Scanner:
         scan: the compiled function of `torch_scan`.
     """
 
-    def __init__(self, scan: code.Scan) -> None:
+    def __init__(self, scan: Callable[[int, int, int], int]) -> None:
         self._scan = scan
         self._work = np.empty(at.CELLS, np.int64)
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import functools
-import inspect
 import os
 import sys
 import threading
@@ -74,22 +72,7 @@ class trace:  # noqa: N801 - reads as a word: `with tprof.trace():`, `@tprof.tra
 
     def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
         """Record every call of `function`, which may be a coroutine function."""
-        arguments = self._arguments
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def recorded(*args: P.args, **kwargs: P.kwargs) -> Any:
-                with trace(**arguments):
-                    return await function(*args, **kwargs)
-
-            return recorded  # type: ignore[return-value]
-
-        @functools.wraps(function)
-        def record(*args: P.args, **kwargs: P.kwargs) -> T:
-            with trace(**arguments):
-                return function(*args, **kwargs)
-
-        return record
+        return ranges.decorate(function, lambda: trace(**self._arguments))
 
 
 def enter(settings: Settings, *, await_triton: bool = False) -> Path | None:

@@ -19,9 +19,9 @@ class ClockPair(NamedTuple):
     error_ns: int
 
 
-def pair(tries: int = 5) -> ClockPair:
-    """Read both clocks at (nearly) one instant: the tightest of `tries` sandwiches."""
-    return min((_sandwich() for _ in range(tries)), key=lambda p: p.error_ns)
+def pair() -> ClockPair:
+    """Read both clocks at (nearly) one instant: the tightest of five sandwiches."""
+    return min((_sandwich() for _ in range(5)), key=lambda p: p.error_ns)
 
 
 def _sandwich() -> ClockPair:

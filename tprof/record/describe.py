@@ -6,6 +6,7 @@ import hashlib
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from tprof.record.fingerprint import fingerprint, lines
 from tprof.record.journal import plain
 
 if TYPE_CHECKING:
@@ -61,23 +62,31 @@ def kernel(compiled: Any) -> dict[str, Any]:
 
 
 def key_parts(source: Any, target: Any) -> dict[str, Any]:
-    """What Triton's disk cache made the kernel's key of, besides the variant itself.
+    """What Triton's disk cache made the kernel's key of, besides the variant itself; and our own hash of the source.
 
     Empty in a process that has not looked for a kernel on disk yet, as one has whose kernels come from compile workers:
     Triton's hash of itself takes up to a second, and asking the assembler for its version starts a process.
     """
     from triton.compiler import compiler  # noqa: PLC0415 - a kernel is there, so Triton is
 
-    runtime = sys.modules.get("triton.runtime.cache")
-    triton_key = getattr(compiler, "triton_key", None) or getattr(runtime, "triton_key", None)
-    if triton_key is None or not hasattr(triton_key, "cache_info") or not triton_key.cache_info().currsize:
+    triton_key = hash_of_triton()
+    if not hasattr(triton_key, "cache_info") or not triton_key.cache_info().currsize:
         return {}
+    function = getattr(source, "fn", None)
     return {
-        "source": getattr(getattr(source, "fn", None), "cache_key", None),
+        "source": getattr(function, "cache_key", None),
+        "fingerprint": fingerprint(function),
+        "lines": lines(function),
         "triton": hashlib.sha256(str(triton_key()).encode()).hexdigest(),
         "backend": str(compiler.make_backend(target).hash()),
         "environment": plain(compiler.get_cache_invalidating_env_vars()),
     }
+
+
+def hash_of_triton() -> Any:
+    """Triton's function that hashes its own files, once per process; None where a version has none."""
+    places = map(sys.modules.get, ("triton.compiler.compiler", "triton.runtime.cache"))
+    return next((found for place in places if (found := getattr(place, "triton_key", None))), None)
 
 
 def caller() -> list[str]:

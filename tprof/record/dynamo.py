@@ -8,7 +8,6 @@ torch dump every graph for it, and changes the text of one of its exceptions.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record import clock, guard, spans
@@ -17,9 +16,9 @@ from tprof.record.journal import plain
 from tprof.record.threads import local
 
 if TYPE_CHECKING:
+    from tprof.record.around import Method
     from tprof.record.session import Session
 
-Method = Callable[..., Any]
 HOOK: Final = "dynamo"
 METADATA: Final = ("compile_id", "fn_name", "is_backward", "kernel_name")
 OWN_SPANS: Final = (  # of these the wraps of tprof.record.inductor say more

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record import guard, spans
 from tprof.record import session as live
+from tprof.record.around import Method, around
 from tprof.record.spans import Cold
 from tprof.record.threads import local
 
 if TYPE_CHECKING:
     from types import TracebackType
 
-Method = Callable[..., Any]
+    from tprof.record.session import Session
+
 HOOK: Final = "graph_capture"
 CAPTURE: Final = "CUDAGraph"
 
@@ -57,19 +58,10 @@ def _close(error: BaseException | None) -> None:
             return
 
 
-def wrap_record_function(original: Method) -> Method:
-    """`CUDAGraphTreeManager.record_function`: Inductor synchronizes, captures, and runs the graph once."""
-
-    def record_function(self: Any, new_inputs: Any, function_id: Any, *args: Any, **kwargs: Any) -> Any:
-        session = live.active
-        if session is None:
-            return original(self, new_inputs, function_id, *args, **kwargs)
-        with Cold(session, HOOK, HOOK, lambda: _tree(self, function_id)):
-            return original(self, new_inputs, function_id, *args, **kwargs)
-
-    return record_function
-
-
-def _tree(manager: Any, function_id: Any) -> tuple[str, dict[str, Any]]:
+def _tree(_: Session, manager: Any, __: Any, function_id: Any, *___: Any, **____: Any) -> tuple[str, dict[str, Any]]:
     found = {"compile_id": getattr(manager, "compile_id", None), "function": getattr(function_id, "id", None)}
     return "cudagraph_tree", {key: str(value) for key, value in found.items() if value is not None}
+
+
+# `CUDAGraphTreeManager.record_function`: Inductor synchronizes, captures, and runs the graph once.
+wrap_record_function: Final = around(HOOK, _tree)

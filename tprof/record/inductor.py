@@ -7,19 +7,16 @@ be the start of a coordinate descent, which compiles and times more of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tprof.record import session as live
-from tprof.record.spans import Cold, Span
-from tprof.record.threads import local
+from tprof.record.around import around
 from tprof.record.triton_tune import config
 
 if TYPE_CHECKING:
     from tprof.record.session import Session
+    from tprof.record.spans import Cold
 
-Method = Callable[..., Any]
 ORIGIN: Final = {"origin": "inductor"}
 
 
@@ -28,62 +25,35 @@ def name_of(tuner: Any) -> str:
     return str(getattr(tuner.fn, "__name__", None) or tuner.inductor_meta.get("kernel_name") or "?")
 
 
-def wrap_precompile_config(original: Method) -> Method:
-    """`CachingAutotuner._precompile_config`: one config, from source or from Triton's disk cache."""
-
-    def _precompile_config(self: Any, cfg: Any, *args: Any, **kwargs: Any) -> Any:
-        session = live.active
-        if session is None:
-            return original(self, cfg, *args, **kwargs)
-        with Cold(session, "inductor_jit", "jit", lambda: (name_of(self), {**ORIGIN, **_described(cfg)})) as cold:
-            result = original(self, cfg, *args, **kwargs)
-            cold.report(lambda: _compiled(session, cold.span, result))
-        return result
-
-    return _precompile_config
+def _variant(_: Session, tuner: Any, cfg: Any, *__: Any, **___: Any) -> tuple[str, dict[str, Any]]:
+    return name_of(tuner), {**ORIGIN, **_described(cfg)}
 
 
 def _described(cfg: Any) -> dict[str, Any]:
     return {"text": str(cfg), "config": config(cfg)}
 
 
-def _compiled(session: Session, span: Span | None, result: Any) -> dict[str, Any]:
+def _compiled(cold: Cold, result: Any, *_: Any, **__: Any) -> dict[str, Any]:
     """What came of it: a compile result (2.8 on), or a pair of kernel and launcher (before)."""
     kernel = result[0] if isinstance(result, tuple) else result.kernel
-    seen = span.attrs.get("kernel") if span is not None else None
+    seen = cold.span.attrs.get("kernel") if cold.span is not None else None
     return {
-        "kernel": seen or session.tables.kernel(kernel).id,
-        "cache_hit": span.hit if span is not None else None,
+        "kernel": seen or cold.session.tables.kernel(kernel).id,
+        "cache_hit": cold.span.hit if cold.span is not None else None,
         "launcher": "static" if type(result).__name__.startswith("Static") else "triton",
     }
 
 
-def wrap_bench(original: Method) -> Method:
-    """`CachingAutotuner.bench`: one candidate; configs that spill registers are turned away without being run."""
-
-    def bench(self: Any, launcher: Any, *args: Any, **kwargs: Any) -> Any:
-        session, state = live.active, local.state
-        if session is None:
-            return original(self, launcher, *args, **kwargs)
-        outer = state.candidate
-        with Cold(session, "inductor_candidate", "candidate", lambda: _candidate(self, launcher)) as cold:
-            state.candidate = cold.span.id if cold.span else outer
-            try:
-                ms = original(self, launcher, *args, **kwargs)
-            finally:
-                state.candidate = outer
-            cold.report(lambda: _timing(launcher, ms))
-        return ms
-
-    return bench
+# `CachingAutotuner._precompile_config`: one config, from source or from Triton's disk cache.
+wrap_precompile_config: Final = around("jit", _variant, _compiled, hook="inductor_jit")
 
 
-def _candidate(tuner: Any, launcher: Any) -> tuple[str, dict[str, Any]]:
+def _candidate(_: Session, tuner: Any, launcher: Any, *__: Any, **___: Any) -> tuple[str, dict[str, Any]]:
     found = {**ORIGIN, **_described(launcher.config), "key": getattr(launcher, "cache_hash", None)}
     return name_of(tuner), {**found, "registers": launcher.n_regs, "spills": launcher.n_spills}
 
 
-def _timing(launcher: Any, ms: Any) -> dict[str, Any]:
+def _timing(_: Cold, ms: Any, __: Any, launcher: Any, *___: Any, **____: Any) -> dict[str, Any]:
     if math.isfinite(ms):
         return {"timings_ms": [float(ms)]}
     spills = launcher.n_spills or 0
@@ -91,74 +61,51 @@ def _timing(launcher: Any, ms: Any) -> dict[str, Any]:
     return {"timings_ms": None, "failed": why}
 
 
-def wrap_autotune(original: Method) -> Method:
-    """`CachingAutotuner.autotune_to_one_config`: every config that compiled is timed, the fastest stays."""
-
-    def autotune_to_one_config(self: Any, *args: Any, **kwargs: Any) -> Any:
-        session = live.active
-        if session is None:
-            return original(self, *args, **kwargs)
-        with Cold(session, "inductor_autotune", "autotune", lambda: _search(self)) as cold:
-            result = original(self, *args, **kwargs)
-            cold.report(lambda: _best(self.launchers[0].config))
-        return result
-
-    return autotune_to_one_config
+# `CachingAutotuner.bench`: one candidate; configs that spill registers are turned away without being run.
+wrap_bench: Final = around("candidate", _candidate, _timing, hook="inductor_candidate")
 
 
-def _search(tuner: Any) -> tuple[str, dict[str, Any]]:
+def _search(_: Session, tuner: Any, *__: Any, **___: Any) -> tuple[str, dict[str, Any]]:
     return name_of(tuner), {**ORIGIN, "method": "all", "configs": len(tuner.launchers), "key_names": []}
+
+
+def _fastest(_: Cold, __: Any, tuner: Any, *___: Any, **____: Any) -> dict[str, Any]:
+    return _best(tuner.launchers[0].config)
 
 
 def _best(winner: Any) -> dict[str, Any]:
     return {"key": [], "best": str(winner), "config": config(winner)}
 
 
-def wrap_coordesc(original: Method) -> Method:
-    """`CoordescTuner.autotune`: from one config to better ones, a coordinate at a time."""
-
-    def autotune(self: Any, *args: Any, **kwargs: Any) -> Any:
-        session = live.active
-        if session is None:
-            return original(self, *args, **kwargs)
-        name = str(getattr(self, "name", "?"))
-        attrs = {**ORIGIN, "method": "coordinate_descent", "key_names": []}
-        with Cold(session, "inductor_coordesc", "autotune", lambda: (name, attrs)) as cold:
-            winner = original(self, *args, **kwargs)
-            cold.report(lambda: _best(winner))
-        return winner
-
-    return autotune
+# `CachingAutotuner.autotune_to_one_config`: every config that compiled is timed, the fastest stays.
+wrap_autotune: Final = around("autotune", _search, _fastest, hook="inductor_autotune")
 
 
-def wrap_read_best(original: Method) -> Method:
-    """`AutotuneCache.read_best`: the winner of an earlier process, from disk or a remote cache."""
-
-    def read_best(self: Any, inductor_meta: Any, *args: Any, **kwargs: Any) -> Any:
-        session = live.active
-        if session is None:
-            return original(self, inductor_meta, *args, **kwargs)
-        with Cold(session, "inductor_cache", "autotune_cache", lambda: _remembered(self, inductor_meta, "get")) as cold:
-            best = original(self, inductor_meta, *args, **kwargs)
-            cold.report(lambda: {"hit": best is not None, **(_best(best) if best is not None else {})})
-        return best
-
-    return read_best
+def _descent(_: Session, tuner: Any, *__: Any, **___: Any) -> tuple[str, dict[str, Any]]:
+    return str(getattr(tuner, "name", "?")), {**ORIGIN, "method": "coordinate_descent", "key_names": []}
 
 
-def wrap_save(original: Method) -> Method:
-    """`AutotuneCache.save`: a winner is written for later processes."""
-
-    def save(self: Any, *args: Any, **kwargs: Any) -> Any:
-        session = live.active
-        if session is None:
-            return original(self, *args, **kwargs)
-        with Cold(session, "inductor_cache", "autotune_cache", lambda: _remembered(self, {}, "put")):
-            return original(self, *args, **kwargs)
-
-    return save
+# `CoordescTuner.autotune`: from one config to better ones, a coordinate at a time.
+wrap_coordesc: Final = around(
+    "autotune", _descent, lambda _, winner, *__, **___: _best(winner), hook="inductor_coordesc"
+)
 
 
-def _remembered(cache: Any, inductor_meta: Any, operation: str) -> tuple[str, dict[str, Any]]:
+def _remembered(_: Session, cache: Any, inductor_meta: Any, *__: Any, **___: Any) -> tuple[str, dict[str, Any]]:
+    return _cache(cache, inductor_meta, "get")
+
+
+def _cache(cache: Any, inductor_meta: Any, operation: str) -> tuple[str, dict[str, Any]]:
     file = Path(cache.local_cache[1]).stem if cache.local_cache else "remote"
     return str(inductor_meta.get("kernel_name") or file), {**ORIGIN, "op": operation, "file": file}
+
+
+def _recalled(_: Cold, best: Any, *__: Any, **___: Any) -> dict[str, Any]:
+    return {"hit": False} if best is None else {"hit": True, **_best(best)}
+
+
+# `AutotuneCache`: the winner of an earlier process, from disk or a remote cache; a winner is written for later ones.
+wrap_read_best: Final = around("autotune_cache", _remembered, _recalled, hook="inductor_cache")
+wrap_save: Final = around(
+    "autotune_cache", lambda _, cache, *__, **___: _cache(cache, {}, "put"), hook="inductor_cache"
+)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record import dynamo, guard
@@ -12,9 +11,9 @@ from tprof.record import session as live
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from tprof.record.around import Method
     from tprof.record.session import Session
 
-Method = Callable[..., Any]
 HOOK: Final = "inductor_selection"
 MAX_CHOICES: Final = 512
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record import describe, guard, inductor_static
@@ -15,31 +15,15 @@ from tprof.record import session as live
 from tprof.record.clock import now
 from tprof.record.inductor import name_of
 from tprof.record.spans import request_id
-from tprof.record.tables import ShapeKey, hashable
+from tprof.record.tables import Runner, ShapeKey
 from tprof.record.threads import ThreadState, local
 from tprof.record.triton_launch import mark
 
 if TYPE_CHECKING:
+    from tprof.record.around import Method
     from tprof.record.session import Session
 
-Method = Callable[..., Any]
 HOOK: Final = "inductor_launch"
-
-
-class Runner:
-    """A `CachingAutotuner` that has made its choice: its kernel, and the shape keys seen so far."""
-
-    __slots__ = ("alive", "function", "kernel", "keys", "launchers", "names", "other", "select")
-
-    def __init__(self, session: Session, tuner: Any, args: tuple[Any, ...]) -> None:
-        rows, where = session.tables.runners, id(tuner)
-        self.alive = weakref.ref(tuner, lambda _: rows.pop(where, None))
-        self.function, self.launchers = name_of(tuner), tuner.launchers  # the list: a new choice makes a new one
-        self.kernel = _kernel_id(session, tuner, self.launchers[0])
-        self.names = describe.argument_names(tuner.fn)
-        self.select = session.tables.selector(args)
-        self.keys: dict[Any, ShapeKey] = {}
-        self.other: ShapeKey | None = None
 
 
 def wrap_run(original: Method) -> Method:
@@ -101,8 +85,23 @@ def find_key(session: Session, tuner: Any, args: tuple[Any, ...]) -> ShapeKey | 
     if row is None or row.launchers is not tuner.launchers:
         if not _has_chosen(tuner):
             return None
-        row = session.tables.runners[id(tuner)] = Runner(session, tuner, args)
-    return row.keys.get(row.select(args)) or _new_key(session, row, tuner, args)
+        row = _runner(session, tuner, args)
+    return session.tables.key(row, row.select(args), partial(_facts, row, tuner, args))
+
+
+def _runner(session: Session, tuner: Any, args: tuple[Any, ...]) -> Runner:
+    rows, where = session.tables.runners, id(tuner)
+    alive = weakref.ref(tuner, lambda _: rows.pop(where, None))
+    kernel = _kernel_id(session, tuner, tuner.launchers[0])
+    row = rows[where] = Runner(kernel, name_of(tuner), alive, session.tables.selector(args))
+    row.launchers, row.names = tuner.launchers, describe.argument_names(tuner.fn)
+    return row
+
+
+def _facts(row: Runner, tuner: Any, args: tuple[Any, ...]) -> dict[str, Any]:
+    named = list(zip(row.names, args, strict=False))[: describe.MAX_ARGUMENTS]
+    grid = guard.call("inductor_grid", _grid, tuner, args, row.launchers[0].config)
+    return {"grid": grid, "args": {name: describe.argument(value) for name, value in named}}
 
 
 def leave(
@@ -151,21 +150,6 @@ def _kernel_id(session: Session, tuner: Any, launcher: Any) -> int:
     name = name_of(tuner)
     digest = str(getattr(launcher, "cache_hash", None) or name)
     return session.tables.kernel_by_hash(digest, lambda: {"name": name, "function": name})
-
-
-def _new_key(session: Session, row: Runner, tuner: Any, args: tuple[Any, ...]) -> ShapeKey:
-    """A shape key for arguments that are seen for the first time; past the limit, one for all."""
-    chosen = hashable(row.select(args))
-    if chosen in row.keys:
-        return row.keys[chosen]
-    if len(row.keys) >= session.settings.max_shapes:
-        row.other = row.other or session.tables.new_shape(row.kernel, row.function, {})
-        return row.other
-    named = list(zip(row.names, args, strict=False))[: describe.MAX_ARGUMENTS]
-    facts: dict[str, Any] = {"grid": guard.call("inductor_grid", _grid, tuner, args, row.launchers[0].config)}
-    facts["args"] = {name: describe.argument(value) for name, value in named}
-    key = row.keys[chosen] = session.tables.new_shape(row.kernel, row.function, facts)
-    return key
 
 
 def _grid(tuner: Any, args: tuple[Any, ...], config: Any) -> list[int] | None:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record import guard, triton_hooks
 from tprof.record import session as live
-from tprof.record.spans import Cold
+from tprof.record.around import Method, around
 from tprof.record.threads import local
 
 if TYPE_CHECKING:
     from tprof.record.session import Session
-
-Method = Callable[..., Any]
+    from tprof.record.spans import Cold
 
 
 def wrap_can_statically_launch(original: Method) -> Method:
@@ -50,31 +48,24 @@ def wrap_make_launcher(original: Method) -> Method:
     return make_launcher
 
 
-def wrap_load_kernel(original: Method) -> Method:
-    """`StaticallyLaunchedTritonKernel.load_kernel`: the cubin goes to the device, in the process that launches."""
-
-    def load_kernel(self: Any, device: Any, *args: Any, **kwargs: Any) -> Any:
-        session = live.active
-        if session is None or _is_loaded(self, device):
-            return original(self, device, *args, **kwargs)
-        with Cold(session, "inductor_load", "load", lambda: _load(session, self)) as cold:
-            result = original(self, device, *args, **kwargs)
-            cold.report(lambda: {"registers": getattr(self, "n_regs", None), "spills": getattr(self, "n_spills", None)})
-        return result
-
-    return load_kernel
-
-
-def _is_loaded(kernel: Any, device: Any) -> bool:
+def _is_loaded(kernel: Any, device: Any, *_: Any, **__: Any) -> bool:
     """Loaded on this device (2.15 on, device-agnostic kernels), or at all."""
     return device in (getattr(kernel, "functions", None) or ()) or getattr(kernel, "function", None) is not None
 
 
-def _load(session: Session, kernel: Any) -> tuple[str, dict[str, Any]]:
+def _load(session: Session, kernel: Any, *_: Any, **__: Any) -> tuple[str, dict[str, Any]]:
     path = getattr(kernel, "cubin_path", None)
     size = os.stat(path).st_size if path and os.path.exists(path) else None  # noqa: PTH110, PTH116 - text, as torch's
     facts = {"kernel": kernel_id(session, kernel), "hash": str(kernel.hash), "bytes": size, "launcher": "static"}
     return str(kernel.name), facts
+
+
+def _loaded(_: Cold, __: Any, kernel: Any, *___: Any, **____: Any) -> dict[str, Any]:
+    return {"registers": getattr(kernel, "n_regs", None), "spills": getattr(kernel, "n_spills", None)}
+
+
+# `StaticallyLaunchedTritonKernel.load_kernel`: the cubin goes to the device, in the process that launches.
+wrap_load_kernel: Final = around("load", _load, _loaded, hook="inductor_load", unless=_is_loaded)
 
 
 def kernel_id(session: Session, kernel: Any) -> int:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import socket
+import zlib
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,10 +18,13 @@ from tprof.record.journal import CHUNK_HEADER, FILE_HEADER, ROW_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import BufferedIOBase
 
 Record = dict[str, Any]
 FRESH_NS: Final = 3_000_000_000  # a process that wrote that recently is running: the writer says the time every second
 USER_KINDS: Final = ("request", "serve", "range")
+_CUT: Final = (EOFError, zlib.error)  # of a gzipped file that was not written or copied to its end
+JOURNALS: Final = (".jsonl", ".jsonl.gz")  # ends of their names
 COUNTS: Final = ("compiles", "disk_hits", "loads", "searches", "candidates", "failed", "launches")
 
 
@@ -56,16 +62,14 @@ class Process:
 
     def read(self) -> None:
         """Read what was added."""
-        with self.path.open("rb") as file:
+        with _opened(self.path) as file, suppress(*_CUT):
             file.seek(self._at)
-            added = file.read()
-        whole = added[: added.rfind(b"\n") + 1]
-        self._at += len(whole)
-        for line in whole.splitlines():
-            try:
-                self._take(json.loads(line))
-            except (ValueError, KeyError, TypeError, AttributeError):  # a damaged line: what can be read goes on
-                continue
+            for line in file:
+                if not line.endswith(b"\n"):  # still being written
+                    break
+                self._at += len(line)
+                with suppress(ValueError, KeyError, TypeError, AttributeError):  # damaged: what can be read goes on
+                    self._take(json.loads(line))
         self._count_launches()
 
     def _take(self, record: Record) -> None:
@@ -116,18 +120,16 @@ class Process:
 
     def _count_launches(self) -> None:
         """Step through the chunks of the launch file, from header to header."""
-        try:
-            with self.path.with_suffix(".launches").open("rb") as file:
-                while True:
-                    file.seek(self._launches_at)
-                    head = file.read(CHUNK_HEADER.size)
-                    if len(head) < CHUNK_HEADER.size or not head.startswith(b"CHNK"):
-                        return
-                    rows = CHUNK_HEADER.unpack(head)[1]
-                    self.counts["launches"] += rows
-                    self._launches_at += CHUNK_HEADER.size + rows * ROW_BYTES
-        except OSError:
-            return
+        launches = self.path.with_name(self.path.name.replace(".jsonl", ".launches"))
+        with suppress(OSError, *_CUT), _opened(launches) as file:
+            while True:
+                file.seek(self._launches_at)
+                head = file.read(CHUNK_HEADER.size)
+                if len(head) < CHUNK_HEADER.size or not head.startswith(b"CHNK"):
+                    return
+                rows = CHUNK_HEADER.unpack(head)[1]
+                self.counts["launches"] += rows
+                self._launches_at += CHUNK_HEADER.size + rows * ROW_BYTES
 
     def state(self, now_ns: int, host: str) -> str:
         """`ended`, `running`, `silent` (there, but not even the time was written lately) or `killed`; `unknown`."""
@@ -142,11 +144,10 @@ class Process:
     def _exists(self) -> bool:
         """Whether the pid still belongs to the process that wrote (one that began later is another), seen from here."""
         try:
-            words = (
-                Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-            )
+            said = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8", errors="replace")
         except OSError:
             return False
+        words = said.rpartition(")")[2].split()
         began_ns = int(words[19]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
         return words[0] not in "ZX" and began_ns <= int(self.said.get("t_ns") or self.last_ns) + 1_000_000_000
 
@@ -164,6 +165,11 @@ class Process:
                 "for_ns": max(0, now_ns - inner["t_ns"]), "since_ns": max(0, now_ns - spans[0]["t_ns"]),
                 "request": served.get("name"), "request_id": served.get("attrs", {}).get("request_id"),
             }  # fmt: skip
+
+
+def _opened(path: Path) -> BufferedIOBase:
+    """A file of a run, also of one that was put away gzipped."""
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
 
 
 def _named(record: Record) -> Record:
@@ -184,7 +190,8 @@ class Watch:
 
     def look(self) -> Record:
         """What is going on now: `processes`, `now` (one row per busy thread), `done` (counts) and `phases_ns`."""
-        for path in sorted(self.directory.glob(f"{self._only or 'process-*'}.jsonl")):
+        found = (p for end in JOURNALS for p in self.directory.glob(f"{self._only or 'process-*'}{end}"))
+        for path in sorted(found):
             self._processes.setdefault(path, Process(path)).read()
         now_ns, host = clock.now(), socket.gethostname()
         return _summed(list(self._processes.values()), now_ns, host)
@@ -201,16 +208,8 @@ def _summed(processes: list[Process], now_ns: int, host: str) -> Record:
         notes.update(process.notes)
         state = process.state(now_ns, host)
         said = process.said
-        rows.append(
-            {
-                "pid": process.pid,
-                "program": said.get("program"),
-                "rank": said.get("rank"),
-                "state": state,
-                "versions": said.get("versions", {}),
-            }
-            | {name: process.counts[name] for name in COUNTS}
-        )
+        named = {"pid": process.pid, "program": said.get("program"), "rank": said.get("rank"), "state": state}
+        rows.append({**named, "versions": said.get("versions", {}), **{name: process.counts[name] for name in COUNTS}})
         if state != "ended":  # a process that is gone was at this when it last wrote
             until = now_ns if state in {"running", "silent"} else process.last_ns
             busy += [{**row, "state": state} for row in process.doing(until)]

@@ -68,10 +68,10 @@ def usable(root: Path = Path("/")) -> Nsys:
 
 
 def _looked_at(program: Path) -> Nsys:
-    code, said = _say([str(program), "--version"])
+    code, said = _run(program, "--version", seconds=_QUICK)
     match = re.search(r"\b20\d\d[.\d]+", said)
     if code or not match:
-        return Nsys(program, "", f"does not tell its version ({said or f'status {code}'}); reinstall it")
+        return Nsys(program, "", f"does not tell its version ({said[-500:] or f'status {code}'}); reinstall it")
     return Nsys(program, match[0].strip("."), _importer_problem(program))
 
 
@@ -80,20 +80,20 @@ def _importer_problem(program: Path) -> str:
     importer = next(iter(sorted(program.resolve().parents[1].glob("*/QdstrmImporter"))), None)
     if importer is None:
         return ""  # not where it usually is: nsys may know
-    code, said = _say([str(importer), "--version"])
+    code, said = _run(importer, "--version", seconds=_QUICK)
     missing = re.search(r"(\S+\.so[.\d]*): cannot open", said)
     return f"cannot write reports without {missing[1]}: {LIBRARIES}" if code and missing else ""
 
 
-def _say(command: Sequence[str]) -> tuple[int, str]:
-    """Status and the last line of what a program says."""
+def _run(*command: str | Path, seconds: float | None = None) -> tuple[int, str]:
+    """Status of a program, and what it says as one line."""
     try:
         ran = subprocess.run(  # noqa: S603 - a program found in PATH or NVIDIA's own folders
-            command, capture_output=True, text=True, errors="replace", timeout=_QUICK, check=False
+            command, capture_output=True, text=True, errors="replace", timeout=seconds, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return 1, str(error)
-    return ran.returncode, " ".join((ran.stdout + " " + ran.stderr).split())[-500:]
+    return ran.returncode, " ".join((ran.stdout + " " + ran.stderr).split())
 
 
 def profile(nsys: Nsys, directory: Path, command: Sequence[str]) -> list[str]:
@@ -101,9 +101,7 @@ def profile(nsys: Nsys, directory: Path, command: Sequence[str]) -> list[str]:
 
     It must be run with OUT and ERR open. The pid of the command itself is written to `target` in the directory.
     """
-    help_text = subprocess.run(  # noqa: S603 - as above
-        [str(nsys.program), "profile", "--help"], capture_output=True, text=True, errors="replace", check=False
-    ).stdout
+    _, help_text = _run(nsys.program, "profile", "--help")
     flags = [flag for flag in (*FLAGS, f"--session-new={_session()}") if flag.partition("=")[0] in help_text]
     output = ["--output", str(directory / "nsight")]
     wrapped = ["/bin/sh", "-c", _WRAPPER, str(directory / "target"), *command]
@@ -183,18 +181,13 @@ def export(nsys: Nsys, directory: Path) -> str | None:
         unfinished = next(directory.glob("nsight*.qdstrm"), None)
         left = f"only the unfinished {unfinished.name}" if unfinished else "nothing"
         return f"Nsight Systems left {left}; {log} has its output"
-    code, said = _export([str(nsys.program), "export", "--type", "sqlite", "--force-overwrite", "true",
-                          "--output", str(exported), str(report)])  # fmt: skip
+    to_sqlite = ("export", "--type", "sqlite", "--force-overwrite", "true", "--output")
+    code, said = _run(nsys.program, *to_sqlite, exported, report)
     for file in directory.glob("nsight.*"):
         file.chmod(0o600)  # a capture holds the environment and the process list
     if code or not exported.exists():
-        return f"{report} could not be exported to SQLite ({said or f'status {code}'}); {log} has what nsys said"
+        return f"{report} could not be exported to SQLite ({said[-300:] or f'status {code}'}); {log} has what nsys said"
     return None
-
-
-def _export(command: Sequence[str]) -> tuple[int, str]:
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)  # noqa: S603 - as above
-    return done.returncode, " ".join((done.stderr or done.stdout).split())[-300:]
 
 
 def ranges_arrived(exported: Path) -> bool:

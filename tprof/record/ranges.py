@@ -97,7 +97,7 @@ class annotate(_Range):  # noqa: N801 - reads as a word: `with tprof.annotate("p
 
     def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
         """Annotate every call of `function`."""
-        return _decorate(function, lambda: annotate(self.name))
+        return decorate(function, lambda: annotate(self.name))
 
 
 class request(_Range):  # noqa: N801 - reads as a word: `with tprof.request("generate", id="r1"):`
@@ -143,7 +143,7 @@ class request(_Range):  # noqa: N801 - reads as a word: `with tprof.request("gen
 
     def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
         """A request per call of `function`."""
-        return _decorate(function, lambda: request(self.name, self.attrs["request_id"]))
+        return decorate(function, lambda: request(self.name, self.attrs["request_id"]))
 
 
 class serve(_Range):  # noqa: N801 - a context manager, as the others
@@ -192,7 +192,8 @@ def _reset(variable: ContextVar[int], token: Token[int] | None) -> None:
             return
 
 
-def _decorate(function: Callable[P, T], make: Callable[[], Any]) -> Callable[P, T]:
+def decorate(function: Callable[P, T], make: Callable[[], Any]) -> Callable[P, T]:
+    """`function`, which may be a coroutine function, with every call within what `make` gives."""
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)

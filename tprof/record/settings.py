@@ -50,10 +50,7 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """For run.json; the run directory itself is left out."""
-        return {
-            "torch_profiler": self.torch_profiler, "nvtx": self.nvtx, "shapes": self.shapes,
-            "max_shapes": self.max_shapes, "interval": self.interval,
-        }  # fmt: skip
+        return {name: getattr(self, name) for name in TABLE if name != "out"}
 
 
 def resolve(**arguments: Any) -> Settings:

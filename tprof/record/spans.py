@@ -56,7 +56,7 @@ class Span:
         self.phases: Counter[str] = Counter()  # ns by phase of all that is over within it, itself included
 
 
-def begin(session: Session, kind: str, name: str, attrs: dict[str, Any], payload: int = 0) -> Span:
+def begin(session: Session, kind: str, name: str, attrs: dict[str, Any]) -> Span:
     """Open a cold span on this thread; its begin line is on disk when this returns."""
     state: ThreadState = local.state
     session.close_launch(state)
@@ -66,7 +66,7 @@ def begin(session: Session, kind: str, name: str, attrs: dict[str, Any], payload
         end(state.stack[-1], state.stack[-1].attrs, "left by an exception")
     span = Span(session, state, kind, name)
     session.journal.add_now(begin_record(span, attrs))
-    span.pushed = session.nvtx.push(PHASES[kind] or kind, f"{kind}:{name}", payload or span.id)
+    span.pushed = session.nvtx.push(PHASES[kind] or kind, f"{kind}:{name}", span.id)
     state.stack.append(span)
     span.began_ns, span.said = now(), attrs
     try:
@@ -158,12 +158,12 @@ class Cold:
         describe: gives (name, attributes) when the span begins.
     """
 
-    __slots__ = ("_describe", "_session", "attrs", "hook", "kind", "span")
+    __slots__ = ("_describe", "_outer", "attrs", "hook", "kind", "session", "span")
 
     def __init__(
         self, session: Session, hook: str, kind: str, describe: Callable[[], tuple[str, dict[str, Any]]]
     ) -> None:
-        self._session, self.hook, self.kind, self._describe = session, hook, kind, describe
+        self.session, self.hook, self.kind, self._describe, self._outer = session, hook, kind, describe, 0
         self.span: Span | None = None
         self.attrs: dict[str, Any] = {}  # of the end line; fill it before the block is left
 
@@ -173,10 +173,15 @@ class Cold:
 
     def _begin(self) -> Span:
         name, attrs = self._describe()
-        return begin(self._session, self.kind, name, attrs)
+        span = begin(self.session, self.kind, name, attrs)
+        if self.kind == "candidate":  # what it launches is launched for it
+            self._outer, span.state.candidate = span.state.candidate, span.id
+        return span
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if self.span is not None:
+            if self.kind == "candidate":
+                self.span.state.candidate = self._outer
             guard.call(f"{self.hook}:end", end, self.span, self.attrs, error)
 
     def report(self, describe: Callable[[], dict[str, Any]]) -> None:

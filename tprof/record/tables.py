@@ -34,15 +34,26 @@ class ShapeKey:
 
 
 class Kernel:
-    """A compiled kernel: its id, and the shape keys seen so far."""
+    """What is launched: its id, and the shape keys seen so far, by what tells its launches apart."""
 
-    __slots__ = ("alive", "function", "id", "keys", "name", "other", "select")
+    __slots__ = ("alive", "function", "id", "keys", "lazy", "other", "select")
 
-    def __init__(self, kernel_id: int, kernel: Any, alive: Any, select: Callable[[tuple[Any, ...]], Any]) -> None:
-        self.id, self.alive, self.select = kernel_id, alive, select
-        self.name, self.function = str(kernel.name), describe.function_name(kernel)
+    def __init__(
+        self, kernel_id: int, function: str, alive: Any, select: Callable[[tuple[Any, ...]], Any] | None = None
+    ) -> None:
+        self.id, self.function, self.alive, self.select = kernel_id, function, alive, select or nothing
         self.keys: dict[Any, ShapeKey] = {}
         self.other: ShapeKey | None = None  # of launches past the limit, or whose key cannot be hashed
+        self.lazy: Any = None  # of its shape keys
+
+
+class Runner(Kernel):
+    """A `CachingAutotuner` that has made its choice."""
+
+    __slots__ = ("launchers", "names")
+
+    launchers: list[Any]  # a new choice makes a new one
+    names: list[str]  # of its arguments
 
 
 class Tables:
@@ -51,7 +62,7 @@ class Tables:
     def __init__(self, session: Session) -> None:
         self._session, self._lock = session, threading.RLock()
         self.kernels: dict[int, Kernel] = {}  # by id() of the CompiledKernel; emptied as kernels die
-        self.runners: dict[int, Any] = {}  # the same of Inductor's CachingAutotuners (inductor_launch.Runner)
+        self.runners: dict[int, Runner] = {}  # the same of Inductor's CachingAutotuners
         self._hashes: dict[str, int] = {}  # ids of kernels by their hash
         self._next = {table: count(1).__next__ for table in ("kernel", "shape", "specialization")}
 
@@ -80,7 +91,7 @@ class Tables:
     def _new_kernel(self, kernel: Any) -> Kernel:
         where = id(kernel)
         alive = weakref.ref(kernel, lambda _: self.kernels.pop(where, None))
-        row = self.kernels[where] = Kernel(self._next["kernel"](), kernel, alive, nothing)
+        row = self.kernels[where] = Kernel(self._next["kernel"](), describe.function_name(kernel), alive)
         facts = describe.kernel(kernel)
         self._hashes[str(facts["hash"])] = row.id
         self._session.journal.add({"type": "kernel", "id": row.id, **facts})
@@ -89,30 +100,28 @@ class Tables:
     def shape(self, kernel: Any, grid: Any, args: tuple[Any, ...]) -> ShapeKey:
         """The shape key of a launch that is seen for the first time."""
         row = self.kernel(kernel, args)
+        row.lazy = row.lazy or describe.launch_metadata(kernel)
+        named = lambda: {"grid": [int(n) for n in grid], "args": describe.arguments(kernel, args)}  # noqa: E731 - short
+        return self.key(row, (tuple(grid), row.select(args)), named)
+
+    def key(self, row: Kernel, chosen: Any, facts: Callable[[], dict[str, Any]]) -> ShapeKey:
+        """The shape key of launches that `chosen` tells apart; of a new one, `facts` are grid and arguments."""
         with self._lock:
-            key = hashable((tuple(grid), row.select(args)))
-            found = row.keys.get(key) if key else row.other
-            if found is not None:
-                return found
-            if key is None or len(row.keys) >= self._session.settings.max_shapes:
-                row.other = row.other or self._new_shape(row, kernel, None, None)
-                return row.other
-            row.keys[key] = self._new_shape(row, kernel, grid, args)
-            return row.keys[key]
+            try:
+                found, full = row.keys.get(chosen), len(row.keys) >= self._session.settings.max_shapes
+            except TypeError:  # cannot be hashed
+                found, full = None, True
+            if found is None and full:
+                found = row.other = row.other or self._new_shape(row, {})
+            if found is None:
+                found = row.keys[chosen] = self._new_shape(row, facts())
+            return found
 
-    def _new_shape(self, row: Kernel, kernel: Any, grid: Any, args: tuple[Any, ...] | None) -> ShapeKey:
-        facts: dict[str, Any] = {}
-        if args is not None:
-            facts = {"grid": [int(n) for n in grid], "args": describe.arguments(kernel, args)}
-        shape = self.new_shape(row.id, row.function, facts)
-        shape.lazy = describe.launch_metadata(kernel)
-        return shape
-
-    def new_shape(self, kernel_id: int, function: str, facts: dict[str, Any]) -> ShapeKey:
-        """Write a shape key: `facts` are its grid and arguments."""
-        shape = ShapeKey(self._next["shape"](), function)
-        shape.attributes = self._session.nvtx.attributes("launch", f"launch:{function}#{shape.id}", kernel_id)
-        self._session.journal.add({"type": "shape", "id": shape.id, "kernel": kernel_id, "t_ns": now(), **facts})
+    def _new_shape(self, row: Kernel, facts: dict[str, Any]) -> ShapeKey:
+        shape = ShapeKey(self._next["shape"](), row.function)
+        shape.lazy = row.lazy
+        shape.attributes = self._session.nvtx.attributes("launch", f"launch:{row.function}#{shape.id}", row.id)
+        self._session.journal.add({"type": "shape", "id": shape.id, "kernel": row.id, "t_ns": now(), **facts})
         return shape
 
     def specialization(self, function: Any, facts: dict[str, Any], span: int) -> int:
@@ -139,12 +148,3 @@ def no_scalars(_: tuple[Any, ...]) -> None:
 
 def _every_shape(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(map(describe.identity, args))
-
-
-def hashable(key: Any) -> Any:
-    """`key`, or None where it cannot be hashed."""
-    try:
-        hash(key)
-    except TypeError:
-        return None
-    return key

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record import describe, guard, spans
 from tprof.record import session as live
+from tprof.record.around import Method, around
 from tprof.record.patches import patches
 from tprof.record.spans import Cold, Span
 from tprof.record.threads import local
 
 if TYPE_CHECKING:
     from tprof.record.session import Session
-
-Method = Callable[..., Any]
 
 
 def wrap_do_compile(original: Method) -> Method:
@@ -122,18 +121,13 @@ def _ensure_source(function: Any) -> None:
         patches.wrap(source, "make_ir", wrap_make_ir)
 
 
-def wrap_make_ir(original: Method) -> Method:
-    """`ASTSource.make_ir`: from Python to the first IR."""
+def _ir(_: Session, source: Any, *__: Any, **___: Any) -> tuple[str, dict[str, Any]]:
+    local.state.source = str(getattr(source, "name", "?"))
+    return f"{local.state.source}/ir", {"stage": "ir"}
 
-    def make_ir(self: Any, *args: Any, **kwargs: Any) -> Any:
-        session = live.active
-        if session is None:
-            return original(self, *args, **kwargs)
-        local.state.source = name = str(getattr(self, "name", "?"))
-        with Cold(session, "stage", "stage", lambda: (f"{name}/ir", {"stage": "ir"})):
-            return original(self, *args, **kwargs)
 
-    return make_ir
+# `ASTSource.make_ir`: from Python to the first IR.
+wrap_make_ir: Final = around("stage", _ir)
 
 
 def wrap_add_stages(original: Method) -> Method:
@@ -143,83 +137,46 @@ def wrap_add_stages(original: Method) -> Method:
         result = original(self, stages, *args, **kwargs)
         if live.active is not None:
             for stage, work in list(stages.items()):
-                stages[stage] = _stage(stage, work)
+                stages[stage] = around("stage", partial(_stage, stage), _size)(work)
         return result
 
     return add_stages
 
 
-def _stage(stage: str, work: Method) -> Method:
-    def run_stage(source: Any, metadata: Any) -> Any:
-        session = live.active
-        if session is None:
-            return work(source, metadata)
-        name = f"{local.state.source}/{stage}"
-        with Cold(session, "stage", "stage", lambda: (name, {"stage": stage, "hash": metadata.get("hash")})) as cold:
-            result = work(source, metadata)
-            if isinstance(result, bytes):
-                cold.attrs["bytes"] = len(result)
-        return result
-
-    return run_stage
+def _stage(stage: str, _: Session, __: Any, metadata: Any) -> tuple[str, dict[str, Any]]:
+    return f"{local.state.source}/{stage}", {"stage": stage, "hash": metadata.get("hash")}
 
 
-def wrap_get_group(original: Method) -> Method:
-    """`get_group` of the cache manager: a lookup on disk."""
+def _size(_: Cold, result: Any, *__: Any) -> dict[str, Any]:
+    return {"bytes": len(result)} if isinstance(result, bytes) else {}
 
-    def get_group(self: Any, filename: str) -> Any:
-        session = live.active
-        if session is None:
-            return original(self, filename)
-        with Cold(session, "cache", "cache", lambda: (filename, _lookup(self, "get"))) as cold:
-            group = original(self, filename)
-            cold.attrs["hit"] = bool(group)
-        guard.call("cache", _note_hit, group)
-        return group
 
-    return get_group
+def _get(_: Session, manager: Any, filename: str) -> tuple[str, dict[str, Any]]:
+    return filename, _lookup(manager, "get")
+
+
+def _put(_: Session, manager: Any, filename: str, group: Any) -> tuple[str, dict[str, Any]]:
+    return filename, {**_lookup(manager, "put"), "files": len(group)}
 
 
 def _lookup(manager: Any, operation: str) -> dict[str, Any]:
     return {"op": operation, "key": getattr(manager, "key", None), "manager": type(manager).__name__}
 
 
-def _note_hit(group: Any) -> None:
-    stack = local.state.stack
-    if stack and stack[-1].kind == "jit":
-        stack[-1].hit = bool(group)
+def _found(cold: Cold, group: Any, *_: Any) -> dict[str, Any]:
+    around_it = [span for span in local.state.stack if span is not cold.span]
+    if around_it and around_it[-1].kind == "jit":
+        around_it[-1].hit = bool(group)
+    return {"hit": bool(group)}
 
 
-def wrap_put_group(original: Method) -> Method:
-    """`put_group` of the cache manager: a compiled kernel goes to disk."""
-
-    def put_group(self: Any, filename: str, group: Any) -> Any:
-        session = live.active
-        if session is None:
-            return original(self, filename, group)
-        with Cold(session, "cache", "cache", lambda: (filename, {**_lookup(self, "put"), "files": len(group)})):
-            return original(self, filename, group)
-
-    return put_group
-
-
-def wrap_init_handles(original: Method) -> Method:
-    """`CompiledKernel._init_handles`: launcher build, then the module goes to the device; or OutOfResources."""
-
-    def _init_handles(self: Any) -> Any:
-        session = live.active
-        if session is None or self.module is not None:
-            return original(self)
-        guard.call("launcher_build", _ensure_launcher)
-        with Cold(session, "load", "load", lambda: _load(session, self)) as cold:
-            result = original(self)
-            cold.report(lambda: describe.loaded(self))
-        return result
-
-    return _init_handles
+# The cache manager: a lookup on disk; a compiled kernel goes there.
+wrap_get_group: Final = around("cache", _get, _found)
+wrap_put_group: Final = around("cache", _put)
 
 
 def _load(session: Session, compiled: Any) -> tuple[str, dict[str, Any]]:
+    guard.call("launcher_build", _ensure_launcher)
     row = session.tables.kernel(compiled)
     return row.function, {"kernel": row.id, "hash": getattr(compiled, "hash", None), "bytes": len(compiled.kernel)}
 
@@ -233,15 +190,18 @@ def _ensure_launcher() -> None:
         patches.wrap(launcher, "__init__", wrap_launcher)
 
 
-def wrap_launcher(original: Method) -> Method:
-    """The launcher's constructor: compiles C where Triton is old or the cache cold."""
+# `CompiledKernel._init_handles`: launcher build, then the module goes to the device; or OutOfResources.
+wrap_init_handles: Final = around(
+    "load",
+    _load,
+    lambda _, __, compiled: describe.loaded(compiled),
+    unless=lambda compiled: compiled.module is not None,
+)
 
-    def __init__(self: Any, src: Any, metadata: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
-        session = live.active
-        if session is None:
-            return original(self, src, metadata, *args, **kwargs)
-        name = str(getattr(src, "name", None) or getattr(metadata, "name", "?"))
-        with Cold(session, "launcher_build", "launcher_build", lambda: (name, {})):
-            return original(self, src, metadata, *args, **kwargs)
 
-    return __init__
+def _launcher(_: Session, __: Any, source: Any, metadata: Any, *___: Any, **____: Any) -> tuple[str, dict[str, Any]]:
+    return str(getattr(source, "name", None) or getattr(metadata, "name", "?")), {}
+
+
+# The launcher's constructor: compiles C where Triton is old or the cache cold.
+wrap_launcher: Final = around("launcher_build", _launcher)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record import describe, guard, spans
-from tprof.record import session as live
-from tprof.record.spans import Cold, Span
+from tprof.record.around import Method, around
 from tprof.record.threads import ThreadState, local
 
 if TYPE_CHECKING:
     from tprof.record.session import Session
+    from tprof.record.spans import Cold
 
-Method = Callable[..., Any]
 CONFIG = ("num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override")
 
 
@@ -23,20 +21,13 @@ def name_of(tuner: Any) -> str:
     return str(getattr(getattr(tuner, "base_fn", None), "__name__", "?"))
 
 
-def wrap_prune(original: Method) -> Method:
-    """`prune_configs` is the first thing that `run` does for a key it does not know: the search begins here."""
+def _prune(session: Session, tuner: Any, *args: Any, **kwargs: Any) -> tuple[str, dict[str, Any]]:
+    guard.call("autotune", _open_search, session, tuner, args[0] if args else kwargs)
+    return name_of(tuner), {"before": len(tuner.configs)}
 
-    def prune_configs(self: Any, *args: Any, **kwargs: Any) -> Any:
-        session = live.active
-        if session is None:
-            return original(self, *args, **kwargs)
-        guard.call("autotune", _open_search, session, self, args[0] if args else kwargs)
-        with Cold(session, "prune", "prune", lambda: (name_of(self), {"before": len(self.configs)})) as cold:
-            kept = original(self, *args, **kwargs)
-            cold.report(lambda: {"after": len(kept)})
-        return kept
 
-    return prune_configs
+# `prune_configs` is the first thing that `run` does for a key it does not know: the search begins here.
+wrap_prune: Final = around("prune", _prune, lambda _, kept, *__, **___: {"after": len(kept)})
 
 
 def _open_search(session: Session, tuner: Any, given: dict[str, Any]) -> None:
@@ -96,54 +87,28 @@ def config(candidate: Any) -> dict[str, Any]:
     return {**candidate.kwargs, **{name: value for name, value in options.items() if value is not None}}
 
 
-def wrap_bench(original: Method) -> Method:
-    """`Autotuner._bench`: one candidate; it swallows what a candidate may fail with, so its spans are asked."""
-
-    def _bench(self: Any, *args: Any, **kwargs: Any) -> Any:
-        session, state = live.active, local.state
-        if session is None:
-            return original(self, *args, **kwargs)
-        outer = state.candidate
-        with Cold(session, "candidate", "candidate", lambda: _candidate(self, kwargs.get("config"))) as cold:
-            state.candidate = cold.span.id if cold.span else outer
-            try:
-                timings = original(self, *args, **kwargs)
-            finally:
-                state.candidate = outer
-            if cold.span is not None:
-                cold.report(lambda: _timings(timings))
-                guard.call("candidate", _failure, cold.span, cold.attrs)
-        return timings
-
-    return _bench
-
-
 def _candidate(tuner: Any, candidate: Any) -> tuple[str, dict[str, Any]]:
     return name_of(tuner), {"text": str(candidate), "config": config(candidate)}
 
 
-def _timings(timings: Any) -> dict[str, Any]:
-    found = [float(t) for t in (timings if isinstance(timings, list | tuple) else [timings])]
-    return {"timings_ms": found if all(map(math.isfinite, found)) else None}
-
-
-def _failure(span: Span, attrs: dict[str, Any]) -> None:
+def _timings(cold: Cold, timings: Any) -> dict[str, Any]:
     """A candidate without timings failed; why, its innermost failed span knows."""
-    if attrs.get("timings_ms") is None:
-        attrs["failed"] = span.error or "no timing, and no reason was seen"
+    found = [float(t) for t in (timings if isinstance(timings, list | tuple) else [timings])]
+    if all(map(math.isfinite, found)):
+        return {"timings_ms": found}
+    why = cold.span.error if cold.span is not None else ""
+    return {"timings_ms": None, "failed": why or "no timing, and no reason was seen"}
 
 
-def wrap_check_disk_cache(original: Method) -> Method:
-    """`check_disk_cache` (3.4 on): tuned results on disk; on a miss it runs the whole search within itself."""
+# `Autotuner._bench`: one candidate; it swallows what a candidate may fail with, so its spans are asked.
+wrap_bench: Final = around(
+    "candidate",
+    lambda _, tuner, *__, **given: _candidate(tuner, given.get("config")),
+    lambda cold, timings, *_, **__: _timings(cold, timings),
+)
 
-    def check_disk_cache(self: Any, *args: Any, **kwargs: Any) -> Any:
-        session = live.active
-        if session is None:
-            return original(self, *args, **kwargs)
-        with Cold(session, "autotune_cache", "autotune_cache", lambda: (name_of(self), {})) as cold:
-            hit = original(self, *args, **kwargs)
-            # 3.4 to 3.6 return None on a miss or where the cache does not apply
-            cold.attrs["hit"] = bool(hit)
-        return hit
-
-    return check_disk_cache
+# `check_disk_cache` (3.4 on): tuned results on disk; on a miss it runs the whole search within itself, and from 3.4 to
+# 3.6 returns None, as where the cache does not apply.
+wrap_check_disk_cache: Final = around(
+    "autotune_cache", lambda _, tuner, *__, **___: (name_of(tuner), {}), lambda _, hit, *__, **___: {"hit": bool(hit)}
+)

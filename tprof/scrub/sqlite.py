@@ -50,7 +50,7 @@ def scrub_sqlite(path: Path, out: Path, words: Words) -> None:
                 db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
                 _Copy(db, words).run()
                 db.execute("VACUUM INTO ?", (str(clean),))  # freed pages keep their bytes
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeEncodeError) as error:  # a damaged name of a table is no UTF-8
             raise SourceError(path, f"cannot be rewritten ({error}); export it again from its report") from error
         if plain == path:
             shutil.copyfile(clean, out)

@@ -71,7 +71,7 @@ def _forget_device() -> None:
     """What Triton remembers of a device for as long as the process lives is not true of the next one."""
     from triton.compiler import compiler  # noqa: PLC0415 - as above
 
-    forget = getattr(compiler.max_shared_mem, "cache_clear", None)
+    forget = getattr(getattr(compiler, "max_shared_mem", None), "cache_clear", None)  # 3.2 has neither
     if forget is not None:
         forget()
 

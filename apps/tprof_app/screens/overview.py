@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
-from tprof.present import figures, sentence, words
+from tprof.present import figures, sentence
 from tprof.present.cards import cards, cold_shapes
 from tprof.present.columns import or_load
 from tprof_app import panels
@@ -15,32 +15,20 @@ from tprof_app.text import plain
 
 if TYPE_CHECKING:
     from tprof.analyze.result import Result, Row
-    from tprof.present.cards import Card
     from tprof_app.recording import Recording
     from tprof_app.state import State
 
-_DETAILS: Final = {"kernel": "Kernel", "shape_key": "Shape", "why": "Why", "fix": "What to do"}
 _FINDINGS: Final = 5  # the rest is behind a click
-_ABREAST: Final = 3  # cards
 
 
 def page(recording: Recording, state: State) -> None:
     """Answer, cards, wall clock, findings."""
     summary, shapes = recording.ask("summary", state.options), recording.ask("shapes", state.options)
     st.markdown(f"**{plain(sentence.answer(summary))}**")
-    _cards([*cards(summary), *cold_shapes(shapes)])
+    panels.cards([*cards(summary), *cold_shapes(shapes)])
     panels.warnings(summary)
     _wall(summary, state)
     _findings(summary, state)
-
-
-def _cards(shown: list[Card]) -> None:
-    """Figures, each with its denominator and basis."""
-    for first in range(0, len(shown), _ABREAST):
-        for column, card in zip(st.columns(_ABREAST), shown[first : first + _ABREAST], strict=False):
-            with column.container(border=True, height="stretch"):
-                st.metric(plain(card.label), card.value)
-                st.caption(plain(", ".join(part for part in (card.note, card.basis) if part)))
 
 
 def _wall(summary: Result, state: State) -> None:
@@ -79,11 +67,6 @@ def _findings(summary: Result, state: State) -> None:
 
 
 def _finding(number: int, row: Row, state: State) -> None:
-    title = words.sentence(row["title"])
-    lines = [
-        f"**{number}. {plain(title[:1].upper() + title[1:])}**: {plain(sentence.finding_cost(row))}, {row['basis']}"
-    ]
-    lines += [f"{title}: {plain(words.sentence(row[key]))}" for key, title in _DETAILS.items() if row[key]]
     with st.container(border=True):
-        st.markdown("  \n".join(lines))
+        panels.finding(number, row, sentence.finding_cost(row))
         state.link("Timeline", "Show in the timeline", window=window_text(row["start_ns"], row["end_ns"]))

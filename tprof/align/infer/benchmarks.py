@@ -79,6 +79,7 @@ class _Segments:
         self.count = np.where(self.open, launched[last] - launched[first], _NO_LAUNCH)
         self.hash = self._hashes(launched[first], launched[last])
         self.run = self._runs()
+        self.repeated = self._repeated()
 
     def _hashes(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
         """Hash of the launches [first, last) of each segment: a polynomial modulo 2**64, wherever it stands."""
@@ -105,11 +106,10 @@ class _Segments:
         span = slice(self.record[i] + 1, self.record[i + 1])
         return tuple(self.op[span][self.launches[span]].tolist())
 
-    def repetitions(self, i: int) -> int:
-        """How often the unit of segment i is timed in a row, with the same flush between."""
-        if i + 1 >= len(self.open) or not self.open[i + 1]:
-            return 1
-        return 1 + (self.run[i] + 1) // 2
+    def _repeated(self) -> list[int]:
+        """How often the unit of each segment is timed in a row, with the same flush between."""
+        after = np.append(self.open[1:], False)[: len(self.open)]
+        return np.where(after, 1 + (np.array(self.run, np.int64) + 1) // 2, 1).tolist()
 
     def has_graph(self, i: int) -> bool:
         """Whether segment i launches a CUDA graph."""
@@ -121,7 +121,8 @@ def _chains(segments: _Segments, tokens: Tokens, ops: Ops) -> list[Benchmark]:
     chains: list[Benchmark] = []
     i, count = 0, segments.count.tolist()
     while i < len(count):
-        if count[i] <= 0:
+        timed = segments.repeated[i] >= MIN_REPETITIONS or (count[i] > ESTIMATE and count[i] % ESTIMATE == 0)
+        if count[i] <= 0 or not (timed or (chains and count[i] == len(chains[-1].unit))):
             i += 1
             continue
         chain, step = _chain_at(i, segments, tokens, ops, chains)
@@ -137,7 +138,7 @@ def _chain_at(
     """The chain that begins with segment i, if any, and how many segments to go on."""
     if segments.has_graph(i):
         return None, 1
-    unit, repetitions = segments.unit(i), segments.repetitions(i)
+    unit, repetitions = segments.unit(i), segments.repeated[i]
     flush = segments.unit(i + 1) if repetitions > 1 else ()
     if flush and all(ops.fill[list(unit)]) and not all(ops.fill[list(flush)]):
         return None, 1  # one record out of step: the flush was taken for the unit

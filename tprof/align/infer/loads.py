@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tprof.align.calls import LOAD
-from tprof.align.infer.thread import FirstUse, Layer, ThreadView
+from tprof.align.infer.thread import Cold, FirstUse, Layer, Pair, ThreadView
 from tprof.intervals import NONE
 
 QUIET_NS = 1_000_000  # a stretch worth explaining where only the stretch is evidence
@@ -20,8 +20,6 @@ C_COMPILER_NS = 20_000_000  # waitpid this long without posix_spawn
 PROBE_READ_NS = 15_000_000  # read this long before a short waitpid: `gcc --version` and the like
 SPAWN_TO_WAIT_NS = 5_000_000
 LOAD_TO_LAUNCH_NS = 50_000_000
-
-Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -63,10 +61,7 @@ class Subprocesses:
         """Tools that were only asked for something: a pipe, a long read, a short wait."""
         found = []
         for i in self._within(low, high, "pipe2"):
-            read, wait = (
-                self._first_after(int(self.end[i]), "read"),
-                self._first_after(int(self.end[i]), "waitpid", "wait4"),
-            )
+            read, wait = (self._first_after(int(self.end[i]), *names) for names in (("read",), ("waitpid", "wait4")))
             if read is None or wait is None or self.start[read] >= self.end[i] + SPAWN_TO_WAIT_NS:
                 continue
             if self.end[read] - self.start[read] < PROBE_READ_NS:
@@ -80,9 +75,7 @@ class Subprocesses:
         return int(found[0]) if len(found) else None
 
 
-def load_layers(
-    view: ThreadView, host_name: np.ndarray, init_calls: np.ndarray, os: Subprocesses
-) -> tuple[list[Layer], list[FirstUse], list[Pair]]:
+def load_layers(view: ThreadView, host_name: np.ndarray, init_calls: np.ndarray, os: Subprocesses, cold: Cold) -> None:
     """Layers, first uses and graph-compile segments that the module loads of a thread show.
 
     Args:
@@ -90,10 +83,8 @@ def load_layers(
         host_name: API name of each token, shape (tokens,) of str.
         init_calls: begin of every library-initialisation call on the thread, sorted.
         os: the thread's subprocess calls.
+        cold: takes what is found.
     """
-    layers: list[Layer] = []
-    uses: list[FirstUse] = []
-    segments: list[Pair] = []
     for j in np.flatnonzero(view.tokens.kind == LOAD).tolist():
         launch = view.next(view.triton, j + 1)
         from_file = host_name[j] == "cuModuleLoad"  # Inductor's static launcher
@@ -103,28 +94,19 @@ def load_layers(
         low = view.stretch_start(j, int(view.tokens.start[j]), graph=graph)
         make = _graph_load if graph else _kernel_load
         new, hit = make(view, j, launch, low, os)
-        layers += new
+        cold.layers += new
         if graph:
-            segments.append((low, int(view.tokens.start[j])))
-            layers += _library_init(view, j, init_calls)
-        uses.append(
-            FirstUse(low, _usable(view, j, launch), view.kernel(launch), graph, hit, 1, _candidate(view, launch))
-        )
-    return layers, uses, segments
+            cold.segments.append((low, int(view.tokens.start[j])))
+            cold.layers += _library_init(view, j, init_calls)
+        candidate = int(view.member[launch]) if launch is not None else NONE
+        cold.uses.append(FirstUse(low, _usable(view, j, launch), view.kernel(launch), graph, hit, 1, candidate))
 
 
 def _usable(view: ThreadView, load: int, launch: int | None) -> int:
     """When the kernel could be launched: its first launch if that follows the load closely, else the load's end."""
     end = int(view.tokens.end[load])
-    return (
-        int(view.tokens.start[launch])
-        if launch is not None and view.tokens.start[launch] - end < LOAD_TO_LAUNCH_NS
-        else end
-    )
-
-
-def _candidate(view: ThreadView, launch: int | None) -> int:
-    return int(view.member[launch]) if launch is not None else NONE
+    close = launch is not None and view.tokens.start[launch] - end < LOAD_TO_LAUNCH_NS
+    return int(view.tokens.start[launch]) if close else end
 
 
 def _kernel_load(

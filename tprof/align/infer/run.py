@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tprof.align.calls import NOT_A_CALL, call_classes, is_kind
+from tprof.align.calls import NOT_A_CALL, call_classes, holds, is_kind
 from tprof.align.infer.benchmarks import find_benchmarks
-from tprof.align.infer.loads import Pair, Subprocesses, load_layers
+from tprof.align.infer.loads import Subprocesses, load_layers
 from tprof.align.infer.marks import Marks, lazy_layers, mark_layers
-from tprof.align.infer.thread import FirstUse, Layer, ThreadView
+from tprof.align.infer.thread import Cold, FirstUse, Layer, Pair, ThreadView
 from tprof.align.infer.tokens import Ops, Tokens, device_ops, thread_tokens
 from tprof.align.ranges import process_of, request_rows
 from tprof.events import PURPOSES
 from tprof.intervals import NONE, Steps, edges, union
 from tprof.model import Trace, codes, ints
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 WORK, SETUP, TUNING = (PURPOSES.index(p) for p in ("work", "setup", "tuning"))
 _INIT_CALLS = ("cuInit", "cudaFree", "cudaOccup", "cuLibraryLoad")
@@ -54,29 +50,30 @@ def infer(trace: Trace, requests: tuple[str, ...] = ()) -> Inference:
 
 def _infer_thread(tokens: Tokens, ops: Ops, evidence: _Evidence, found: Inference) -> None:
     benchmarks = find_benchmarks(tokens, ops)
-    recorded = evidence.recorded(tokens.thread)
+    recorded = evidence.recorded[tokens.thread]
     if recorded:  # the recorder saw every candidate of Triton's; a graph compiler's own benchmarks are left to deduce
         benchmarks = [b for b in benchmarks if not ops.triton[list(b.unit)].any()]
     view = ThreadView(tokens, ops, benchmarks, evidence.requests(tokens.thread))
-    layers, uses, segments = _cold(view, evidence)
+    cold = _cold(view, evidence)
+    layers, uses = cold.layers, cold.uses
     if recorded:
-        unseen = ("init",) if evidence.recorded_graphs(tokens.thread) else ("graph_compile", "init")
+        unseen = ("init",) if evidence.recorded_graphs[tokens.thread] else ("graph_compile", "init")
         layers, uses = [x for x in layers if x.phase in unseen], []
     layers = [*_between_benchmarks(view), *layers, *_benchmark_layers(view)]
     found.views.append(view)
-    found.uses[tokens.thread], found.segments[tokens.thread] = uses, segments
+    found.uses[tokens.thread], found.segments[tokens.thread] = uses, cold.segments
     found.layers[tokens.thread] = (layers, paint(layers))
-    _set_purposes(view, segments, found.purpose)
+    _set_purposes(view, cold.segments, found.purpose)
 
 
-def _cold(view: ThreadView, evidence: _Evidence) -> tuple[list[Layer], list[FirstUse], list[Pair]]:
-    marks = evidence.marks(view.tokens.thread)
-    layers, segments = mark_layers(view, marks)
-    lazy = lazy_layers(view, evidence.lazy, has_marks=bool(len(marks.dynamo)))
+def _cold(view: ThreadView, evidence: _Evidence) -> Cold:
+    cold, thread = Cold(), view.tokens.thread
+    marks = evidence.marks(thread)
+    mark_layers(view, marks, cold)
+    lazy_layers(view, evidence.lazy, cold, has_marks=bool(len(marks.dynamo)))
     names = evidence.names[view.tokens.row]
-    thread = view.tokens.thread
-    load = load_layers(view, names, evidence.init_calls(thread), evidence.subprocesses(thread))
-    return [*layers, *lazy[0], *load[0]], [*lazy[1], *load[1]], [*segments, *lazy[2], *load[2]]
+    load_layers(view, names, evidence.init_calls(thread), evidence.subprocesses(thread), cold)
+    return cold
 
 
 def _benchmark_layers(view: ThreadView) -> list[Layer]:
@@ -129,44 +126,29 @@ class _Evidence:
     """Rows of the whole trace that the rules ask for, by thread."""
 
     def __init__(self, trace: Trace, patterns: tuple[str, ...]) -> None:
+        """`recorded`, `recorded_graphs`: of each thread, whether our recorder saw its process, and its compiler."""
         host = trace.host
         self._start, self._end, self._thread = (ints(host, c) for c in ("start_ns", "end_ns", "thread"))
         code, names = codes(host, "name")
-        self._code, self._values = code, names
-        self.names = np.array(names, object)[code] if len(code) else np.zeros(0, object)
-        self._os, self._ranges = is_kind(host, "osrt"), is_kind(host, "range")
-        self._calls = call_classes(host) != NOT_A_CALL
-        self.lazy = np.sort(self._start[is_kind(host, "overhead") & self._named(lambda n: n.startswith(_LAZY))])
-        self._init = self._calls & self._named(lambda n: n.startswith(_INIT_CALLS))
-        process = process_of(trace)
-        seen = np.unique(process[self._thread[is_kind(host, "cold", "launch")]])
-        self._recorded = np.isin(process, seen)
-        phase, phases = codes(host, "phase")
-        graphs = phase == phases.index("graph_compile") if "graph_compile" in phases else np.zeros(len(phase), bool)
-        self._graphs = np.isin(process, np.unique(process[self._thread[graphs]]))
+        self.names = np.array([*names, ""], object)[code]
+        self._os, ranges = is_kind(host, "osrt"), is_kind(host, "range")
+        self.lazy = np.sort(self._start[is_kind(host, "overhead") & holds(host, "name", lambda n: n.startswith(_LAZY))])
+        self._init = (call_classes(host) != NOT_A_CALL) & holds(host, "name", lambda n: n.startswith(_INIT_CALLS))
+        process, graphs = process_of(trace), holds(host, "phase", "graph_compile".__eq__)
+        self.recorded, self.recorded_graphs = (
+            np.isin(process, process[self._thread[rows]]) for rows in (is_kind(host, "cold", "launch"), graphs)
+        )
         self._requests = request_rows(trace, patterns)
         self._marks = {
-            "dynamo": self._ranges & self._named(lambda n: n.startswith("dynamo_data") and "compile_id=" in n),
-            "phase": self._ranges & self._named(lambda n: "compile_id=" in n),
-            "call": self._ranges & self._named(lambda n: n.startswith("## Call CompiledFxGraph")),
+            "dynamo": ranges & holds(host, "name", lambda n: n.startswith("dynamo_data") and "compile_id=" in n),
+            "phase": ranges & holds(host, "name", lambda n: "compile_id=" in n),
+            "call": ranges & holds(host, "name", lambda n: n.startswith("## Call CompiledFxGraph")),
         }
-
-    def _named(self, test: Callable[[str], bool]) -> np.ndarray:
-        by_name = np.array([test(n) for n in self._values] or [False])
-        return by_name[self._code] if len(self._code) else np.zeros(0, bool)
 
     def requests(self, thread: int) -> tuple[np.ndarray, np.ndarray]:
         """Disjoint request ranges of a thread."""
         rows = self._requests[self._thread[self._requests] == thread]
         return union(self._start[rows], self._end[rows])
-
-    def recorded_graphs(self, thread: int) -> bool:
-        """Whether the recorder also saw the graph compiler of that process."""
-        return bool(self._graphs[thread])
-
-    def recorded(self, thread: int) -> bool:
-        """Whether tprof's recorder was at work in the process of a thread."""
-        return bool(self._recorded[thread])
 
     def init_calls(self, thread: int) -> np.ndarray:
         """Begins of library-initialisation calls of a thread, sorted."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tprof.align.infer.tokens import Ops, Tokens
     from tprof.events import Phase
 
+Pair = tuple[int, int]
 INPUTS_NS = 60_000_000  # a library benchmark's random inputs are launched within this time before it
 BURST_NS = 20_000_000  # and a longer pause among them ends the burst
 
@@ -44,6 +45,15 @@ class FirstUse:
     cache_hit: bool | None
     loads: int | None
     candidate: int = NONE  # index into the thread's benchmarks
+
+
+@dataclass
+class Cold:
+    """What evidence of cold time shows of a thread; segments are those of a graph compiler."""
+
+    layers: list[Layer] = field(default_factory=list)
+    uses: list[FirstUse] = field(default_factory=list)
+    segments: list[Pair] = field(default_factory=list)
 
 
 @dataclass

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tprof.align.calls import ALLOC, INIT, NOT_A_CALL, OTHER, call_classes
+from tprof.align.calls import ALLOC, INIT, NOT_A_CALL, OTHER, call_classes, is_kind
+from tprof.align.links import first_events
 from tprof.align.paths import FILL, kernel_path
-from tprof.intervals import NONE
+from tprof.align.ranges import looked_up
 from tprof.model import Trace, codes, first_rows, int3, ints, refine
 
 SMALL_COPY = 64  # bytes; a constant that a compiler copies to the device while it traces
 FLUSH_BLOCKS = 256  # a fill of fewer blocks cannot flush a cache: it resets a counter or a small buffer
-_KERNEL_CODE = ("kernel",)
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def device_ops(trace: Trace) -> tuple[Ops, np.ndarray]:
     """All distinct operations, and the operation of each device event, shape (device rows,)."""
     device = trace.device
     name, names = codes(device, "name")
-    kind, kinds = codes(device, "kind")
+    kind, _ = codes(device, "kind")
     moved, grid = ints(device, "bytes"), int3(device, "grid")
     key = name.astype(np.int64)
     for part in (
@@ -71,7 +71,7 @@ def device_ops(trace: Trace) -> tuple[Ops, np.ndarray]:
         key = refine(key, part)
     op, first = key, first_rows(key)
     named = [names[i] for i in name[first]]
-    is_kernel = np.isin(kind[first], [i for i, k in enumerate(kinds) if k in _KERNEL_CODE])
+    is_kernel = is_kind(device, "kernel")[first]
     path = np.array([kernel_path(n) for n in named], object)
     fill = np.array([bool(FILL.search(n)) for n in named], bool)
     blocks = grid[first].prod(axis=1, dtype=np.int64)
@@ -100,7 +100,7 @@ def thread_tokens(trace: Trace, op: np.ndarray) -> list[Tokens]:
     thread, start, end = (ints(host, c)[rows] for c in ("thread", "start_ns", "end_ns"))
     order = np.lexsort((start, thread))
     rows, thread, start, end = rows[order], thread[order], start[order], end[order]
-    first_op = _first_op(trace, op, host.num_rows)[rows]
+    first_op = looked_up(op, first_events(trace)[rows])
     cuts = np.flatnonzero(np.diff(thread)) + 1
     spans = zip([0, *cuts.tolist()], [*cuts.tolist(), len(rows)], strict=True)
     return [
@@ -108,13 +108,3 @@ def thread_tokens(trace: Trace, op: np.ndarray) -> list[Tokens]:
         for a, b in spans
         if b > a
     ]
-
-
-def _first_op(trace: Trace, op: np.ndarray, rows: int) -> np.ndarray:
-    """The earliest operation that each host row enqueued, -1 for none."""
-    launch = ints(trace.device, "launch")
-    order = np.argsort(-ints(trace.device, "start_ns"), kind="stable")
-    order = order[launch[order] != NONE]
-    out = np.full(rows, NONE)
-    out[launch[order]] = op[order]  # later writes win, so the earliest event stays
-    return out

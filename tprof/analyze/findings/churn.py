@@ -6,12 +6,13 @@ import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from tprof.analyze.findings.facts import MATTERS, Facts, counted
+from tprof.analyze.findings.facts import Facts, counted
+from tprof.analyze.first_uses import kernel_of
 from tprof.analyze.result import few
-from tprof.intervals import total
+from tprof.analyze.rows import grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
     from tprof.analyze.result import Row
 
@@ -20,27 +21,23 @@ _CONSTANT: Final = "constant "
 _REST: Final = ""  # names what is no argument
 
 
-def churn(facts: Facts) -> list[Row]:
+def churn(facts: Facts) -> Iterator[Row]:
     """Arguments that alone made a function be compiled again."""
-    by_function: dict[str, list[Row]] = defaultdict(list)
-    for number, row in enumerate(facts.trace.specializations.to_pylist()):
-        row["number"] = number
-        if row["start_ns"] is not None and row["arguments"]:
-            by_function[row["function"]].append(row)
-    return [row for rows in by_function.values() for row in _churn(facts, sorted(rows, key=lambda r: r["start_ns"]))]
+    rows = [row | {"number": number} for number, row in enumerate(facts.trace.specializations.to_pylist())]
+    told = sorted((r for r in rows if r["start_ns"] is not None and r["arguments"]), key=lambda r: r["start_ns"])
+    for same in grouped(told, "function").values():
+        yield from _churn(facts, same)
 
 
-def _churn(facts: Facts, rows: list[Row]) -> list[Row]:
-    kernel = rows[0]["kernel"] or rows[0]["function"].rsplit(".", 1)[-1]
+def _churn(facts: Facts, rows: list[Row]) -> Iterator[Row]:
+    kernel = kernel_of(rows[0])
     variants = [(row, _variant(row)) for row in rows]
-    found = []
     for name in sorted({name for _, variant in variants for name in variant} - _tuned(facts, kernel) - {_REST}):
         again, values = _only(name, variants)
         constant = all(value.startswith(_CONSTANT) for value in values)
-        types = {value.split()[0] for value in values if not value.startswith(_CONSTANT)}
+        types = {value.partition(" ")[0] for value in values if not value.startswith(_CONSTANT)}
         if len(types) < 2 and not (constant and len(values) < _SIZES):
-            found += _again(facts, kernel, name, again, values, constant=constant)
-    return found
+            yield _again(facts, kernel, name, again, values, constant=constant)
 
 
 def _tuned(facts: Facts, kernel: str) -> set[str]:
@@ -73,29 +70,22 @@ def _only(name: str, variants: list[tuple[Row, dict[str, str]]]) -> tuple[list[R
     return again, list(dict.fromkeys(values))
 
 
-def _again(facts: Facts, kernel: str, name: str, again: list[Row], values: list[str], *, constant: bool) -> list[Row]:
-    """The finding of one argument, if what it made be compiled again matters."""
+def _again(facts: Facts, kernel: str, name: str, again: list[Row], values: list[str], *, constant: bool) -> Row:
+    """The finding of one argument."""
     numbers = {row["number"] for row in again}
     mine = [c for c in facts.compiles if c["specialization"] in numbers]
-    cost = facts.set_of((c["start_ns"], c["end_ns"]) for c in mine)
-    if not mine or total(*cost) < MATTERS * facts.wall_ns:
-        return []
     fix = f'@triton.jit(do_not_specialize=["{name}"]), if it is as fast warm; or pad {name} to a multiple of 16'
     if constant:
         fix = f"make {name} a runtime argument, or round it up to a few values: each value is a kernel of its own"
-    return [
-        facts.finding(
-            "specialization-churn",
-            f"{kernel} was compiled again because of {name} alone",
-            cost,
-            "window",
-            facts.wall_ns,
-            kernel=kernel,
-            why=f"{name} was {few(map(_plain, values), 4)}: {counted(len(mine), 'more variant')}",
-            fix=fix,
-            count=len(mine),
-        )
-    ]
+    return facts.finding(
+        "specialization-churn",
+        f"{kernel} was compiled again because of {name} alone",
+        facts.spent(mine),
+        kernel=kernel,
+        why=f"{name} was {few(map(_plain, values), 4)}: {counted(len(mine), 'more variant')}",
+        fix=fix,
+        count=len(mine),
+    )
 
 
 def _plain(value: str) -> str:
@@ -103,6 +93,3 @@ def _plain(value: str) -> str:
     if value.startswith(_CONSTANT):
         return value.removeprefix(_CONSTANT)
     return "divisible by 16" if "tt.divisibility=16" in value else "neither 1 nor divisible by 16"
-
-
-RULES: Final[tuple[Callable[[Facts], list[Row]], ...]] = (churn,)

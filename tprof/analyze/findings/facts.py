@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tprof.align.calls import call_classes
 from tprof.align.ranges import process_of
 from tprof.analyze.devices import device_label
-from tprof.analyze.recorded import recorded_spans
+from tprof.analyze.result import few
+from tprof.analyze.rows import cold_spans, recorded_spans, rows_inside
 from tprof.analyze.tunings import Tuning, tunings
-from tprof.events import COLD_PHASES
 from tprof.intervals import clip, intersect, total, union
 from tprof.model import Trace, codes, ints
 
@@ -60,10 +60,10 @@ class Facts:
         """Length of the window."""
         return self.window[1] - self.window[0]
 
-    @cached_property
+    @property
     def calls(self) -> np.ndarray:
         """Class of the device API call that each host row is."""
-        return call_classes(self.trace.host)
+        return self.attribution.timelines.calls
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -83,22 +83,15 @@ class Facts:
     @cached_property
     def spans(self) -> list[Row]:
         """Exclusive cold spans that reach into the window, clipped to it."""
-        rows = self.trace.spans.to_pylist()
-        low, high = self.window
-        return [
-            {**row, "start_ns": max(row["start_ns"], low), "end_ns": min(row["end_ns"], high)}
-            for row in rows
-            if row["phase"] in COLD_PHASES and row["end_ns"] > low and row["start_ns"] < high
-        ]
+        return cold_spans(self.trace, self.window)
 
     @cached_property
     def compiles(self) -> list[Row]:
         """First uses that end in the window, with the number of their process, and their hash where recorded."""
         process, hashes = process_of(self.trace), [*self.trace.specializations["hash"].to_pylist(), None]
-        rows = [r for r in self.trace.compiles.to_pylist() if self.window[0] < r["end_ns"] <= self.window[1]]
         return [
             {**r, "process": int(process[r["thread"]]), "hash": hashes[-1 if (s := r["specialization"]) is None else s]}
-            for r in rows
+            for r in rows_inside(self.trace, "compiles", self.window)
         ]
 
     def recorded(self, kind: str) -> list[Row]:
@@ -119,30 +112,35 @@ class Facts:
         pairs = np.array(list(stretches), np.int64).reshape(-1, 2)
         return union(*clip(pairs[:, 0], pairs[:, 1], *self.window))
 
-    def labels(self, table: str, column: str) -> tuple[np.ndarray, list[str]]:
-        """Codes and values of a label column."""
-        return codes(getattr(self.trace, table), column)
+    def spent(self, rows: Iterable[Row]) -> Set:
+        """Instants of the window that rows with a begin and an end cover."""
+        return self.set_of((row["start_ns"], row["end_ns"]) for row in rows)
 
     def times(self, table: str) -> Set:
         """Begin and end of every row of a table."""
         data = getattr(self.trace, table)
         return ints(data, "start_ns"), ints(data, "end_ns")
 
-    def finding(self, code: str, title: str, cost: Set | int, of: str, of_ns: int, **rest: Any) -> Row:
+    def most(self, rows: np.ndarray, number: int) -> str:
+        """The most frequent names of some rows of `host`, with their number."""
+        code, names = codes(self.trace.host, "name")
+        return few(f"{names[c]} ({n:,})" for c, n in Counter(code[rows].tolist()).most_common(number))
+
+    def finding(self, code: str, title: str, cost: Set | int, **rest: Any) -> Row:
         """One row.
 
         Args:
             code: stable, dashed, for programs.
             title: what is wrong, in a few words.
             cost: the instants that it cost, or ns of them.
-            of: what the cost is a share of.
-            of_ns: its length.
-            rest: kernel, shape_key, why, fix, basis, count (how many things it sums up), window (where to look;
-                default: from the first to the last instant of the cost, else the whole window).
+            rest: of (what the cost is a share of, and its length; default: the window), kernel, shape_key, why, fix,
+                basis, count (how many things it sums up), window (where to look; default: from the first to the last
+                instant of the cost, else the whole window).
         """
         ns = cost if isinstance(cost, int) else total(*cost)
         spread = None if isinstance(cost, int) or not ns else (int(cost[0][0]), int(cost[1][-1]))
         low, high = rest.pop("window", None) or spread or self.window
+        of, of_ns = rest.pop("of", ("window", self.wall_ns))
         head = {"code": code, "title": title, "cost_ns": ns, "share": ns / of_ns if of_ns else 0.0, "of": of}
         empty: Row = {"kernel": None, "shape_key": None, "why": None, "fix": None, "basis": "recorded", "count": 1}
         seen = {"start_ns": low, "end_ns": high, "window": self.typed(low, high)}

@@ -5,23 +5,21 @@ Where requests are known only idle time within them counts: between requests a d
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tprof.align.calls import SYNC
 from tprof.analyze.attribution import BUSY, IDLE
-from tprof.analyze.findings.artefacts import in_doubt
 from tprof.analyze.findings.facts import Facts, counted
-from tprof.analyze.result import few
+from tprof.analyze.findings.records import doubts
 from tprof.analyze.timeline import phase_of
 from tprof.events import COLD_PHASES, PHASES
 from tprof.intervals import intersect, total, union
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
     from tprof.analyze.busy import Set
     from tprof.analyze.result import Row
@@ -61,16 +59,20 @@ class _Idle:
     end: np.ndarray
     phase: np.ndarray
     gap: np.ndarray
-    of: str
-    of_ns: int
+    of: tuple[str, int]  # what could have been busy, ns
 
     def where(self, chosen: np.ndarray) -> Set:
         """Instants of some pieces."""
         return union(self.start[chosen], self.end[chosen])
 
-    def matters(self, cost: Set) -> bool:
-        """Whether it is a tenth of what could have been busy."""
-        return total(*cost) > _MATTERS * self.of_ns
+    def finding(self, facts: Facts, code: str, title: str, cost: Set, **rest: Any) -> list[Row]:
+        """A finding, if it is a tenth of what could have been busy."""
+        matters = total(*cost) > _MATTERS * self.of[1]
+        return [facts.finding(code, title, cost, of=self.of, **rest)] if matters else []
+
+    def gaps(self, chosen: np.ndarray) -> int:
+        """How many gaps some pieces are of."""
+        return len(np.unique(self.gap[chosen]))
 
     @property
     def first(self) -> np.ndarray:
@@ -78,17 +80,14 @@ class _Idle:
         return np.sort(np.unique(self.gap, return_index=True)[1])
 
 
-def warm_idle(facts: Facts) -> list[Row]:
+def warm_idle(facts: Facts) -> Iterator[Row]:
     """Per device: waits in the hot path, launch-bound stretches, and the largest cause that neither explains."""
-    doubt = in_doubt(facts)
-    found = []
     for row in facts.devices:
-        if row["device"] not in doubt:
+        if not any(doubts(facts, row)):
             idle = _idle(facts, row, facts.numbers[row["device"]])
             waits, launches = _waits(facts, idle), _launch_bound(facts, idle)
             told = [*(["sync"] if waits else []), *(_LAUNCHES if launches else [])]
-            found += [*waits, *launches, *_largest(facts, idle, told)]
-    return found
+            yield from (*waits, *launches, *_largest(facts, idle, told))
 
 
 def _idle(facts: Facts, row: Row, device: int) -> _Idle:
@@ -99,55 +98,45 @@ def _idle(facts: Facts, row: Row, device: int) -> _Idle:
     start, end, at, _ = intersect((pieces.start, pieces.end), inside)
     kept = pieces.where[at] == IDLE
     start, end, at = start[kept], end[kept], at[kept]
-    of, of_ns = ("time in requests", total(*inside)) if facts.requests else ("device's span", row["span_ns"])
-    return _Idle(row["device"], start, end, phase_of(pieces.value[at]), pieces.gap[at], of, of_ns)
+    of = ("time in requests", total(*inside)) if facts.requests else ("device's span", row["span_ns"])
+    return _Idle(row["device"], start, end, phase_of(pieces.value[at]), pieces.gap[at], of)
 
 
 def _largest(facts: Facts, idle: _Idle, told: list[str]) -> list[Row]:
     """The largest warm phase, unless a sharper finding tells it."""
     spent = {phase: idle.where(idle.phase == PHASES.index(phase)) for phase in _WARM}
     phase = max(spent, key=lambda p: total(*spent[p]))
-    if phase in told or not idle.matters(spent[phase]):
+    if phase in told:
         return []
     title, fix = _WARM[phase]
-    gaps = len(np.unique(idle.gap[idle.phase == PHASES.index(phase)]))
+    gaps = idle.gaps(idle.phase == PHASES.index(phase))
     why = f"device {idle.label} was idle meanwhile, in {counted(gaps, 'gap')}"
-    return [facts.finding(f"idle-{phase}", title, spent[phase], idle.of, idle.of_ns, why=why, fix=fix, count=gaps)]
+    return idle.finding(facts, f"idle-{phase}", title, spent[phase], why=why, fix=fix, count=gaps)
 
 
 def _waits(facts: Facts, idle: _Idle) -> list[Row]:
     """Gaps that began while the launching thread waited for the device: it ran dry although there was more to do."""
     first = idle.first
     drained = np.isin(idle.gap, idle.gap[first[idle.phase[first] == _SYNC]])
-    cost, gaps = idle.where(drained & (idle.phase >= len(COLD_PHASES))), len(np.unique(idle.gap[drained]))
-    if gaps < _OFTEN or not idle.matters(cost):
+    cost, gaps = idle.where(drained & (idle.phase >= len(COLD_PHASES))), idle.gaps(drained)
+    if gaps < _OFTEN or not total(*cost):
         return []
-    title, why = f"device {idle.label} ran dry because the host waited for it", _called(facts, cost)
-    why = f"{counted(gaps, 'gap')} began during a wait: {why}"
-    return [
-        facts.finding("sync-in-hot-path", title, cost, idle.of, idle.of_ns, why=why, fix=_FIX_SYNC, count=gaps),
-    ]
-
-
-def _called(facts: Facts, cost: Set) -> str:
-    """The most frequent synchronizing calls around these instants, with their number."""
-    rows = np.flatnonzero(facts.calls == SYNC)
     start, end = facts.times("host")
-    code, names = facts.labels("host", "name")
-    near = code[rows[(end[rows] > cost[0][0]) & (start[rows] < cost[1][-1])]]
-    return few(f"{names[c]} ({n:,})" for c, n in Counter(near.tolist()).most_common(2))
+    around = np.flatnonzero((facts.calls == SYNC) & (end > cost[0][0]) & (start < cost[1][-1]))
+    title = f"device {idle.label} ran dry because the host waited for it"
+    why = f"{counted(gaps, 'gap')} began during a wait: {facts.most(around, 2)}"
+    return idle.finding(facts, "sync-in-hot-path", title, cost, why=why, fix=_FIX_SYNC, count=gaps)
 
 
 def _launch_bound(facts: Facts, idle: _Idle) -> list[Row]:
     """Runs of short gaps in which the device waited for the next launch."""
     bound, stretches = _bound(idle)
-    cost = idle.where(bound & np.isin(idle.phase, _LAUNCHING))
-    if not stretches or not idle.matters(cost):
+    if not stretches:
         return []
-    gaps = len(np.unique(idle.gap[bound]))
+    cost, gaps = idle.where(bound & np.isin(idle.phase, _LAUNCHING)), idle.gaps(bound)
     title = f"device {idle.label} waited for the next launch"
     why = f"{counted(gaps, 'gap')} shorter than {_SHORT_NS // 1000} us in {counted(stretches, 'stretch')}"
-    return [facts.finding("launch-bound", title, cost, idle.of, idle.of_ns, why=why, fix=_FIX_LAUNCH, count=gaps)]
+    return idle.finding(facts, "launch-bound", title, cost, why=why, fix=_FIX_LAUNCH, count=gaps)
 
 
 def _bound(idle: _Idle) -> tuple[np.ndarray, int]:
@@ -166,6 +155,3 @@ def _bound(idle: _Idle) -> tuple[np.ndarray, int]:
     dense = np.add.reduceat(launching, opens) > _DENSE * (finish[closes] - begin[opens])
     bound = short[opens] & (closes - opens + 1 >= _STRETCH) & dense
     return np.repeat(bound[run], np.diff(np.append(first, len(length)))), int(bound.sum())
-
-
-RULES: Final[tuple[Callable[[Facts], list[Row]], ...]] = (warm_idle,)

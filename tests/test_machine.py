@@ -1,4 +1,4 @@
-"""The scanner is used only where it pays, and only code that this user compiled is run."""
+"""Machine code is used only where it pays, and only code that this user compiled is run."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 from support.skips import needs_numba
 
+from tprof import machine
 from tprof.errors import UsageError
-from tprof.read import torch_scan_code, torch_scan_columns
-from tprof.read.torch_scan_columns import choose
+from tprof.read import torch_scan_columns
+from tprof.read.torch_scan_columns import SCAN, choose
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +37,7 @@ def test_small_files_load_nothing(tmp_path: Path, root: Path) -> None:
 
 @needs_numba
 def test_compiled_code_is_used_without_numba(root: Path) -> None:
-    assert torch_scan_code.load(compile_it=True)
+    assert machine.load(SCAN, compile_it=True)
     code = (
         "import sys; from tprof.read.torch_scan_columns import LOAD_BYTES, choose; "
         "print(choose(LOAD_BYTES - 1), choose(LOAD_BYTES).read(b'[{}]' + bytes(32)) is not None); "
@@ -54,7 +55,7 @@ def test_off_means_off(monkeypatch: pytest.MonkeyPatch) -> None:
 @needs_numba
 def test_nothing_is_compiled_for_a_file_that_does_not_pay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TPROF_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(torch_scan_code, "load", None)
+    monkeypatch.setattr(machine, "load", None)
     assert choose(torch_scan_columns.COMPILE_BYTES - 1) is None
 
 
@@ -65,7 +66,7 @@ def test_a_wrong_setting_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch_scan_code, "can_compile", lambda: False)
+    monkeypatch.setattr(machine, "can_compile", lambda: False)
     assert choose(1 << 40) is None
     monkeypatch.setenv("TPROF_SCANNER", "on")
     with pytest.raises(UsageError, match=r"triton-tprof\[fast\]"):
@@ -78,18 +79,18 @@ def test_code_of_others_and_damaged_code_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: str
 ) -> None:
     path = tmp_path / "scan-0.o"
-    torch_scan_code._keep(path, b"code")
-    assert torch_scan_code._kept(path) == b"code"
+    machine._keep(path, b"code")
+    assert machine._kept(path) == b"code"
     if spoil == "content":
         path.write_bytes(path.read_bytes()[:-1])
     elif spoil == "mode":
         path.chmod(0o620)
     else:
         monkeypatch.setattr(os, "getuid", lambda: path.stat().st_uid + 1)
-    assert torch_scan_code._kept(path) is None
+    assert machine._kept(path) is None
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    torch_scan_code._keep(tmp_path / "file" / "scan-0.o", b"code")
-    assert torch_scan_code._kept(tmp_path / "file" / "scan-0.o") is None
+    machine._keep(tmp_path / "file" / "scan-0.o", b"code")
+    assert machine._kept(tmp_path / "file" / "scan-0.o") is None
