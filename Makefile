@@ -1,14 +1,15 @@
 # Each target does its own set-up: the virtual environment, what it needs in there, and for `test` a browser.
 #   make install   the library and its command line      make lint    style, types, architecture
 #   make demo      the main job on the sample traces     make bench   time and memory on large inputs
-#   make app       the app on the sample traces          make docs    regenerate the column reference
+#   make app       the app on the sample traces          make docs      what is generated, and the site
 #   make test      all tests                         make test-triton-versions   the recorder on five of them
+#   make test-wheel   the demo from the wheel alone, on the oldest and newest Python
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: install demo app test test-triton-versions lint bench docs chromium
+.PHONY: install demo app test test-triton-versions test-wheel lint bench docs chromium
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -42,6 +43,9 @@ test: $(VENV)/.test chromium
 test-triton-versions: $(VENV)/.test
 	tests/run_triton_versions.sh $(BIN)/python
 
+test-wheel: $(VENV)/.test
+	tests/run_wheel.sh $(BIN)/python
+
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -61,8 +65,12 @@ bench: $(VENV)/.fast $(VENV)/.app
 		then PYTHONPATH=$$triton $(BIN)/python benchmarks/launch_overhead.py; \
 		else echo "launch overhead: not measured, torch, triton and prometheus-client are not installed here (make test installs them)"; fi; done
 
-docs: $(VENV)/.install
+docs: $(VENV)/.docs
 	$(BIN)/python docs/make_columns.py
+	$(BIN)/python docs/make_pictures.py
+	$(BIN)/python docs/make_architecture.py
+	TPROF_CACHE=0 $(BIN)/python docs/make_notebook.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # ---- set-up: a stamp per set of dependencies, so that a second run is quick
 
@@ -85,11 +93,15 @@ $(VENV)/.fast: $(VENV)/.install
 
 # The recorder's tests need torch and triton, on the CPU. PyPI's torch brings gigabytes of CUDA, so only a wheel that
 # PIP_FIND_LINKS or pip's configuration offers is taken; without one those tests are skipped, and say so.
-$(VENV)/.test: $(VENV)/.app
+$(VENV)/.test: $(VENV)/.app $(VENV)/.docs
 	$(PIP) $(WITH) --group test
 	@if ! { $(PIP) install --no-index --no-deps "$$(grep ^torch== constraints.txt)" && \
 		$(PIP) $(WITH) filelock fsspec networkx nvtx setuptools sympy triton; } 2>/dev/null; then \
 		echo "no CPU build of torch at hand (PIP_FIND_LINKS): tests of recorder and kernels will be skipped" >&2; fi
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.install
+	$(PIP) $(WITH) --group docs
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.app

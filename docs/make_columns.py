@@ -1,13 +1,15 @@
-"""Writes `docs/columns.md`, the reference of every table, column and word of a trace, from `tprof.events`."""
+"""Writes `columns.md`, every table, column and word of a trace, and `result-columns.md`, the same of the answers."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import tprof
 from tprof import events
-from tprof.present.reference import trace_table
+from tprof.present.reference import result_table, trace_table
 
-TARGET = Path(__file__).with_name("columns.md")
+DOCS = Path(__file__).resolve().parent
+VERBS = ("summary", "idle", "cold", "autotune", "shapes", "requests", "kernels", "advise")
 
 HEAD = """# Tables and columns
 
@@ -35,5 +37,25 @@ def render() -> str:
     return "\n".join([HEAD, "## Words\n", *words, "", *tables])
 
 
+RESULTS_HEAD = """# Columns of the answers
+
+Written by `make docs`; do not edit. What `--format csv`, `parquet` and `json` have, and `.tables` in Python, by
+verb and `--table`. A null means "not known". Every share is a fraction, 0 to 1, of what stands under *of*.
+"""
+
+
+def render_results() -> str:
+    """The page of the answers, as they are of one of the samples."""
+    trace = tprof.load(DOCS.parent / "sample_traces" / "cold-torch", cache=False)
+    answers = {verb: getattr(trace, verb)() for verb in VERBS}
+    tables = [
+        result_table(f"{verb}: {name}", answer, name) for verb, answer in answers.items() for name in answer.tables
+    ]
+    return "\n".join([RESULTS_HEAD, *tables])
+
+
+PAGES = {"columns.md": render, "result-columns.md": render_results}
+
 if __name__ == "__main__":
-    TARGET.write_text(render())
+    for name, made in PAGES.items():
+        (DOCS / name).write_text(made())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import runpy
 import subprocess
 import sys
 import tomllib
@@ -121,8 +120,3 @@ def test_every_ruff_ignore_has_a_reason() -> None:
     lint = text[text.index("[tool.ruff.lint]") : text.index("[tool.ruff.lint.mccabe]")]
     assert tomllib.loads(text)["tool"]["ruff"]["lint"]["select"] == ["ALL"]
     assert not [line for line in lint.splitlines() if re.match(r'\s+"[A-Z]+\d*",?\s*$', line)]
-
-
-def test_column_reference_is_up_to_date() -> None:
-    page = runpy.run_path(str(ROOT / "docs" / "make_columns.py"))
-    assert (ROOT / "docs" / "columns.md").read_text() == page["render"](), "run `make docs`"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 from unittest import mock
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.skips import needs_numba
 
 from tprof.intervals import (
     NONE,
@@ -26,6 +29,7 @@ from tprof.intervals import (
     touches,
     union,
 )
+from tprof.machine import stacks
 
 HORIZON = 70
 Pairs = list[tuple[int, int]]
@@ -222,3 +226,31 @@ def test_nothing_stays_nothing() -> None:
         len(x) for x in (*union(*none), *subtract(none, none), *gaps(*none), parents(*none), innermost(*none).value)
     ] == [0] * 8
     assert innermost(*none).over(np.array([3]), np.array([7]))[2].tolist() == [NONE]
+
+
+@needs_numba
+@pytest.mark.usefixtures("code_folder")
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(anything | nested() | dense, st.data())
+def test_machine_code_says_what_numpy_says(pairs: Pairs, data: st.DataObject) -> None:
+    start, end = arrays(pairs)
+    chosen = data.draw(st.none() | st.lists(st.sampled_from(range(len(pairs))), unique=True) if pairs else st.none())
+    rows = None if chosen is None else np.array(chosen, np.int64)
+    value = data.draw(st.sampled_from([None, np.arange(len(pairs), dtype=np.int16) % 3]))
+    found = []
+    for setting in ("off", "on"):
+        with mock.patch.dict(os.environ, TPROF_SCANNER=setting):
+            steps = innermost(start, end, rows, value)
+            found.append((steps.bounds.tolist(), steps.value.tolist(), steps.value.dtype, parents(start, end).tolist()))
+    assert found[0] == found[1]
+
+
+@needs_numba
+@pytest.mark.usefixtures("code_folder")
+def test_more_events_open_at_once_than_machine_code_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = np.arange(20, dtype=np.int64)
+    end = 100 - start
+    monkeypatch.setattr(stacks, "_OPEN", 8)
+    monkeypatch.setenv("TPROF_SCANNER", "on")
+    assert parents(start, end).tolist() == [-1, *range(19)]
+    assert innermost(start, end).value.tolist() == [*range(20), *range(18, -1, -1)]

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.skips import needs_numba
 
 from tprof.events import TABLES
 from tprof.model import distinct, first_rows, refine, schema, table
@@ -52,3 +53,16 @@ def test_columns_that_are_not_given_are_all_null(name: str) -> None:
         assert made[column.name].null_count == (5 if column.nullable else 0)
         if column.nullable:
             assert made[column.name].combine_chunks() == pa.nulls(5, made[column.name].type)
+
+
+@needs_numba
+@pytest.mark.usefixtures("code_folder")
+@pytest.mark.parametrize("values", [3, 1 << 12, 1 << 40])
+def test_machine_code_numbers_pairs_as_numpy_does(values: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(values)
+    key, part = draw.integers(-1, 1 << 15, 20_000), draw.integers(-5, values, 20_000)
+    found = []
+    for setting in ("off", "on"):
+        monkeypatch.setenv("TPROF_SCANNER", setting)
+        found += [refine(key, part).tolist(), refine(part, (key % 2).astype(np.int16)).tolist()]
+    assert found[:2] == found[2:]
