@@ -11,7 +11,8 @@ import pytest
 INPUTS = {"torch": 60, "sqlite": 40, "arrow": 40, "run": 60, "plan": 1000, "bundle": 500}
 FAILED = {  # what was mended because of them is in the history
     "plan": (101982, 102437),
-    "bundle": (100161, 100848, 101720, 102176, 105532, 111428),
+    "bundle": (100161, 100848, 101720, 102176, 105532, 111428, 200663),
+    "arrow": (200920, 201663),
     "run": (102112, 102455, 102700, 102839, 102940),
     "sqlite": (100522, 101510, 101911, 102103),
 }

@@ -182,11 +182,14 @@ def _checked(path: Path, bundle: zipfile.ZipFile, targets: Mapping[str, Path], k
     """Files of a bundle, once signature, names, sizes and hashes are right."""
     if any(info.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED} for info in bundle.infolist()):
         raise TprofError(f"{path}: {DAMAGED.format('it is compressed in another way')}")
+    size = path.stat().st_size
+    if any(info.compress_size > size for info in bundle.infolist()):  # zipfile would take memory for what is not there
+        raise TprofError(f"{path}: {DAMAGED.format('a file in it is larger than it is')}")
     listed: dict[str, Any] = _manifest(path, bundle, key)["files"]
     names = [info.filename for info in bundle.infolist() if info.filename not in OURS]
     if sorted(names) != sorted(listed):
         raise TprofError(f"{path}: {DAMAGED.format('its files are not those of its manifest')}")
-    if sum(info.file_size for info in bundle.infolist()) > MOST_PACKED * path.stat().st_size:
+    if sum(info.file_size for info in bundle.infolist()) > MOST_PACKED * size:
         raise TprofError(f"{path}: {DAMAGED.format('it inflates to more than any compiled kernel does')}")
     for name in names:
         _check_name(path, name, targets)

@@ -168,7 +168,7 @@ def _numbers(column: pa.ChunkedArray, kind: pa.DataType) -> tuple[pa.ChunkedArra
     values = column.to_pylist()
     out = [whole(v) for v in values]
     bad = sum(a is None and b is not None for a, b in zip(out, values, strict=True))
-    return pa.chunked_array([pa.array(out, pa.int64())]).cast(kind), bad
+    return pa.chunked_array([pa.array(out, pa.int64())]).cast(kind, safe=False), bad  # a real is the nearest one
 
 
 def _decoded(data: pa.Table) -> pa.Table:
