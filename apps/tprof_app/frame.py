@@ -6,6 +6,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+import pandas as pd  # noqa: F401  before any session draws: plotly takes what another thread has half imported for pandas
 import streamlit as st
 
 from tprof.errors import TprofError, UsageError

@@ -1,7 +1,7 @@
 """The coverage-guided run: `pip install atheris`, then `python tests/fuzz/guided.py torch -runs=50000 -seed=1`.
 
 libFuzzer changes bytes and keeps what reaches new code of tprof. What must hold is what `targets` says of the same
-format; answers are asked of whatever can be read. Inputs that fail are written to the current folder (`crash-…`).
+format as far as it is read. Inputs that fail are written to the current folder (`crash-…`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parents[1])]
 
 with atheris.instrument_imports(include=["tprof.read", "tprof.align", "tprof.prepare", "tprof.scrub"]):
     from fuzz import mutate, seeds
-    from fuzz.targets import check_plan, check_run, check_sqlite, check_torch
+    from fuzz.targets import agree_sqlite, agree_torch, check_plan, reading
+
+    import tprof
 
 FOLDER = TemporaryDirectory(dir="/dev/shm")
 TOP = Path(FOLDER.name)
@@ -34,12 +36,12 @@ def _file(name: str, data: bytes) -> Path:
 
 def torch(data: bytes) -> None:
     """A document, packed or not."""
-    check_torch(_file("x.json", data), Random(len(data)))
+    agree_torch(_file("x.json", data), Random(len(data)))
 
 
 def sqlite(data: bytes) -> None:
     """A database."""
-    check_sqlite(_file("x.sqlite", data), Random(len(data)))
+    agree_sqlite(_file("x.sqlite", data), Random(len(data)))
 
 
 def journal(data: bytes) -> None:
@@ -48,7 +50,7 @@ def journal(data: bytes) -> None:
     run.mkdir(exist_ok=True)
     (run / "process-1.jsonl").write_bytes(data)
     (run / "process-1.launches").write_bytes(next(v for k, v in seeds.run(1).items() if k.endswith(".launches")))
-    check_run(run, Random(len(data)))
+    reading(run, tprof.load)
 
 
 def launches(data: bytes) -> None:
@@ -57,7 +59,7 @@ def launches(data: bytes) -> None:
     run.mkdir(exist_ok=True)
     (run / "process-1.jsonl").write_bytes(next(v for k, v in seeds.run(1).items() if k.endswith(".jsonl")))
     (run / "process-1.launches").write_bytes(data)
-    check_run(run, Random(len(data)))
+    reading(run, tprof.load)
 
 
 def plan(data: bytes) -> None:

@@ -6,8 +6,6 @@ import json
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from tprof.read import run_variants
 from tprof.variants import Change, changes
 
@@ -122,7 +120,7 @@ class ColdRows:
             "basis": "recorded",
             "launches": self._launched.get(span.id, 0),
             "graph_compile": span.attrs.get("origin") == "inductor",
-            "median_ns": round(times[0] * _MS) if times and np.isfinite(times[0]) else None,
+            "median_ns": round(times[0] * _MS) if times and times[0] is not None else None,
             "winner": won,
             "error": span.attrs.get("failed") or span.error,
         }

@@ -17,6 +17,7 @@ Id = Annotated[int, msgspec.Meta(ge=0, lt=1 << 31)]  # an int32 of the launch fi
 Int = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 Small = Annotated[int, msgspec.Meta(ge=-(1 << 31), lt=1 << 31)]
 Time = Annotated[int, msgspec.Meta(gt=-TIME_LIMIT, lt=TIME_LIMIT)]
+Milliseconds = Annotated[float, msgspec.Meta(ge=0, lt=1e12)]  # whose nanoseconds fit an int64
 Named = dict[str, Any]
 
 
@@ -68,9 +69,10 @@ _Attrs = TypedDict(
     {
         "async": bool, "skipped": bool, "cache_hit": bool | None, "kernel": Id | None, "hash": str | None, "stage": str,
         "op": str, "origin": str, "registers": Small | None, "spills": Small | None, "text": str | None,
-        "config": Named | None, "timings_ms": list[float | None] | None, "failed": str | None, "function": str | None,
-        "key_names": list[str], "key": list[str] | str | None, "values": list[Any], "asked": Named, "best": Any,
-        "caller": list[str] | None, "request_id": str | None, "method": str, "configs": Int,
+        "config": Named | None, "timings_ms": list[Milliseconds | None] | None, "failed": str | None,
+        "function": str | None, "key_names": list[str], "key": list[str] | str | None, "values": list[Any],
+        "asked": Named, "best": Any, "caller": list[str] | None, "request_id": str | None, "method": str,
+        "configs": Int,
     },
     total=False,
 )  # fmt: skip
@@ -153,7 +155,7 @@ class _Kernel(TypedDict, total=False):
     function: str | None
     file: str | None
     line: Small | None
-    signature: Named | None
+    signature: dict[str, str] | None
     constexprs: Named | None
     options: Named | None
     shared_bytes: Small | None

@@ -103,7 +103,7 @@ class Document:
 
     def _without(self, rest: bytes) -> bytes:
         """What can be read of more bytes than an event may have: it is lost, and the next one is looked for."""
-        if rest.strip():
+        if rest.strip(b" \t\r\n,"):
             self.damage.add("too-long", self._offset, lost=True)
         self._offset += len(rest)
         return b""
