@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 _FOLDER: Final = "TRITON_CACHE_DIR"
 _DEFAULT: Final = "~/.triton/cache"
-_ORDERED: Final = (
-    "3.5.",
-    "3.6.",
-    "3.7.",
-)  # where what was hashed before counts
+_ORDERED: Final = ("3.5.", "3.6.", "3.7.")  # versions of Triton where what was hashed before counts
 _WORDS: Final = {
     "triton": "Triton build",
     "source": "kernel source",  # with all that the kernel uses
