@@ -78,7 +78,7 @@ def _record(data: np.ndarray, p: int, end: int, wanted: np.ndarray, rows: int,
             out[at] = _integer(data, place, size) if size else kind == _ONE
             null[at] = kind == 0
         place += size
-    return 0
+    return BAD if kinds == header and place != end else 0  # SQLite, too, calls such a record damaged
 
 
 @_compiled

@@ -127,8 +127,8 @@ class _Pages:
 
     def columns(self, leaves: np.ndarray, width: int, wanted: Sequence[int]) -> list[Column] | None:
         """Columns of the rows of some leaves."""
-        at = self._records(self._cells(leaves, 8)[1])
-        if at is None or (self._bytes[at] != width + 1).any():  # the header has a byte for itself and for each type
+        at, ends = self._records(self._cells(leaves, 8)[1])
+        if (self._bytes[at] != width + 1).any():  # the header has a byte for itself and for each type
             return None
         found: dict[int, Column] = {}
         place = at + width + 1
@@ -141,7 +141,9 @@ class _Pages:
             place = place + size if high else place
             if n in wanted:
                 found[n] = self._values(place, size, kind) if high else (np.zeros(len(at), np.int64), kind == _NULL)
-        return [found[n] for n in wanted]
+        # Values that do not end where their record does are damage to SQLite, too.
+        damaged = place != ends if max(wanted) + 1 == width else place > ends
+        return None if damaged.any() else [found[n] for n in wanted]
 
     def _values(self, ends: np.ndarray, size: np.ndarray, kind: np.ndarray) -> Column:
         """Values of so many bytes that end at some positions."""
@@ -151,18 +153,22 @@ class _Pages:
         value = self._words[ends - 8].astype(np.int64) << unused >> unused
         return value if size.all() else np.where(size == 0, kind == _ONE, value), kind == _NULL
 
-    def _records(self, cells: np.ndarray) -> np.ndarray | None:
-        """Where the record of each cell begins: behind two numbers of variable length."""
+    def _records(self, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where the record of each cell begins, behind two numbers of variable length, and where it ends.
+
+        Raises:
+            IndexError: one is longer than its page.
+        """
         first, second = self._bytes[cells], self._bytes[cells + 1]
         long = first >= 128
         payload = np.where(long, (first & 127).astype(np.int64) << 7 | second, first)
         if (long & (second >= 128)).any() or (payload > self._usable - _OVERHEAD).any():
-            return None
+            raise IndexError("a record that its page does not hold")
         at = cells + 1 + long
         more = np.ones(len(at), bool)
         for _ in range(_VARINT):
             more &= self._bytes[at] >= 128
             if not more.any():
-                return at + 1
+                return at + 1, at + 1 + payload
             at = at + more
-        return at
+        return at, at + payload
