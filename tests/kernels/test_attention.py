@@ -53,7 +53,8 @@ def test_a_row_that_sees_no_key_gives_zero_and_no_gradient():
 @pytest.mark.parametrize("kwargs", [{"window": 1}, {"window": 1, "causal": True}], ids=["all", "causal"])
 def test_a_window_of_one_copies_the_value(kwargs):
     q, k, v = _drawn(35, 35)
-    assert torch.equal(attention(q, k, v, **kwargs), v)
+    bits = 23 if DEVICE == "cpu" else 20  # tensor cores multiply parts of float32 values that hold 21 of their 24 bits
+    torch.testing.assert_close(attention(q, k, v, **kwargs), v, rtol=2**-bits, atol=0)
 
 
 def test_the_log_sum_exp_is_of_scaled_scores():
