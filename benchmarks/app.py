@@ -98,6 +98,7 @@ def lines(path: Path) -> Iterator[str]:
 
 def main() -> None:
     """Make the trace, measure, write."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trace", type=Path, nargs="?")
     parser.add_argument("--events", type=int, default=5_000_000)

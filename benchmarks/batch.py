@@ -33,6 +33,7 @@ class Run(NamedTuple):
 
 def main() -> None:
     """Measure and print."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled
     parser = argparse.ArgumentParser()
     parser.add_argument("--sources", type=int, default=16)
     parser.add_argument("--events", type=int, default=200_000)

@@ -208,6 +208,7 @@ def questions(path: Path, options: argparse.Namespace, folder: Path) -> list[Que
 
 def main() -> None:
     """Make the files, measure, write."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package is compiled
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "files", type=Path, nargs="*", help="torch.profiler JSON and Nsight .sqlite; default: generated"

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -55,6 +57,15 @@ def test_parquet_goes_through_a_pipe(root: Path, small: Path) -> None:
         [*RUN, "kernels", str(small), "-f", "parquet"], capture_output=True, env=environment, check=True
     )
     assert done.stdout[:4] == done.stdout[-4:] == b"PAR1"
+
+
+@pytest.mark.parametrize("source", ["h200-nsight.sqlite.gz", "h200-torch.json.gz", "cold-torch"])
+def test_no_answer_waits_for_pandas(root: Path, source: str) -> None:
+    code = "import sys; from tprof.cli import main; main(); print('pandas' in sys.modules, file=sys.stderr)"
+    command = [sys.executable, "-c", code, "summary", str(root / "sample_traces" / source), "-f", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["devices"]
+    assert done.stderr.split()[-1] == "False"
 
 
 def test_help_imports_no_table_library(root: Path) -> None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tprof.batch.work import Outcome, Task, analyse
 from tprof.errors import FAILED
+from tprof.model import spare_pandas
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -117,6 +118,7 @@ class _Processes:
 def begin(threads: int) -> None:
     """Share the processors, and end when the process that started this one is gone: a pool's would wait for ever."""
     pa.set_cpu_count(threads)
+    spare_pandas()
     if parent := multiprocessing.parent_process():
         threading.Thread(target=_follow, args=(parent,), daemon=True).start()
 

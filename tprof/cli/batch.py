@@ -60,6 +60,7 @@ def batch(
     if scheduler and scheduler_file:
         raise UsageError("--scheduler and --scheduler-file name the same thing; give one")
     ask = question.settled(Ask(paths, format_, ranges=tuple(range_ or ()), phases=tuple(phase or ()), top=top))
+    question.spare_pandas()
     tasks, folder = _tasks(ask, out), Folder(out)
     folder.open()
     if force:

@@ -22,6 +22,7 @@ from tprof.cli import (
     doctor,
     export,
     plan,
+    question,
     record,
     requests,
     scrub,
@@ -93,6 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: what follows the program's name; `sys.argv` if None.
     """
+    question.owned = arguments is None
     try:
         code = typer.main.get_command(program).main(args=arguments, prog_name="tprof", standalone_mode=False)
         sys.stdout.flush()

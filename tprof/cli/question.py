@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tprof.analyze import Options, Result
     from tprof.facade import Trace
 
+
+owned = False  # whether this process is the program `tprof`, and no other program that calls `main`
+
 NO_DEVICE = (
     "no device events were recorded, so nothing can be said about the GPU; record CUDA activity "
     "(torch.profiler: activities=[CPU, CUDA]; nsys: --trace=cuda)"
@@ -54,10 +57,19 @@ def settled(ask: Ask, *files: Path | None, settings: Settings | None = None) -> 
     return done
 
 
+def spare_pandas() -> None:
+    """Do without pandas, where this process runs one command line and no more."""
+    if owned:
+        from tprof import model  # noqa: PLC0415  as below
+
+        model.spare_pandas()
+
+
 def load_trace(ask: Ask) -> Trace:
     """Read the sources; one that cannot be read is a warning as long as another can."""
-    from tprof.facade import load  # noqa: PLC0415  numpy, pandas and Arrow cost half a second
+    from tprof.facade import load  # noqa: PLC0415  numpy and Arrow cost a quarter of a second
 
+    spare_pandas()
     with reading(ask.sources) as progress:
         return load(
             *ask.sources, phases=parse_phases(ask.phases), requests=ask.ranges, progress=progress, skip_unreadable=True,
