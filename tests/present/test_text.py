@@ -8,7 +8,7 @@ import pytest
 
 from tprof.analyze import Result
 from tprof.events import Note
-from tprof.present import text
+from tprof.present import text, words
 from tprof.present.segments import budget_segments, wall_segments
 
 if TYPE_CHECKING:
@@ -72,6 +72,19 @@ def test_long_tables_are_cut_unless_asked(cold_start: tprof.Trace) -> None:
     cut, whole = text.plain(cold_start.kernels()), text.plain(cold_start.kernels(), every_row=True)
     assert "more: tprof kernels --top 18" in cut
     assert len(whole.splitlines()) > len(cut.splitlines())
+
+
+def test_a_verb_without_top_lists_everything() -> None:
+    entries = [{"source": f"{i}.json", "kept_bytes": i} for i in range(30)]
+    shown = text.plain(Result("cache", {"entries": entries}, {}))
+    assert "29.json" in shown
+    assert "more" not in shown
+
+
+def test_a_dot_in_a_name_is_no_part_of_the_wall_clock() -> None:
+    assert words.part_label("busy.tuning") == "busy: tuning"
+    assert words.part_label("import torch._inductor") == "import torch._inductor"
+    assert words.part_label("(Triton 3.8)") == "(Triton 3.8)"
 
 
 def test_an_unknown_table_shows_every_column() -> None:

@@ -71,9 +71,11 @@ def label(word: str, *, or_load: bool = False) -> str:
 
 
 def part_label(part: str, *, or_load: bool = False) -> str:
-    """A part of the wall clock: `busy.tuning` -> `busy: tuning`, `lead.init` -> `lead: init`."""
+    """A part of the wall clock: `busy.tuning` -> `busy: tuning`, `lead.init` -> `lead: init`; `import a.b` stays."""
     where, _, word = part.rpartition(".")
-    return f"{where}: {label(word, or_load=or_load)}" if where else label(word, or_load=or_load)
+    if where and word in WORDS:
+        return f"{where}: {label(word, or_load=or_load)}"
+    return label(part, or_load=or_load)
 
 
 def meaning(part: str) -> str:
