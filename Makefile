@@ -4,12 +4,13 @@
 #   make app       the app on the sample traces          make docs      what is generated, and the site
 #   make test      all tests                         make test-triton-versions   the recorder on five of them
 #   make test-wheel   the demo from the wheel alone, on the oldest and newest Python
+#   make coverage   which branches the tests reach
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: install demo app test test-triton-versions test-wheel lint bench docs chromium
+.PHONY: install demo app test coverage test-triton-versions test-wheel lint bench docs chromium
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -39,6 +40,13 @@ test: $(VENV)/.test chromium
 	kernels=$$!; failed=0; \
 	$(BIN)/python -m pytest -q || failed=1; \
 	echo "the kernels, interpreted and compiled:"; wait $$kernels || failed=1; cat $(VENV)/kernels.log; exit $$failed
+
+# Of branches, without the kernels' own tests; a GPU's tests are not among them.
+coverage: $(VENV)/.test chromium
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -q
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report --sort=cover
 
 test-triton-versions: $(VENV)/.test
 	tests/run_triton_versions.sh $(BIN)/python

@@ -22,7 +22,7 @@ from tprof.errors import TprofError
 from tprof.events import TABLES
 from tprof.prepare import bundle, plan, plan_file
 from tprof.present import html, markdown, tabular, text
-from tprof.read import inflate, read_file, torch_document
+from tprof.read import inflate, read_file, torch_document, torch_scan_columns
 from tprof.read.sqlite import Database
 from tprof.scrub import scrub
 from tprof.scrub.words import Words
@@ -152,10 +152,12 @@ def check_torch(path: Path, rng: Random) -> None:
 
 
 def agree_torch(path: Path, rng: Random) -> None:
-    """Decoder, scanner and streaming in small blocks give one reading, and the slow reader the same totals."""
+    """Decoder, scanners side by side and small blocks give one reading, and the slow reader the same totals."""
     block = rng.choice((64, 300, 1500))
     sizes = {"whole": (1 << 21, 1 << 16, 1 << 15), "blocks": (block, block, block)}
     found = []
+    torch_scan_columns.LOAD_BYTES = 0  # side by side, however small
+    pa.set_cpu_count(3)
     for setting, (size, window, piece) in (("off", sizes["whole"]), ("off", sizes["blocks"]), ("on", sizes["blocks"])):
         os.environ["TPROF_SCANNER"] = setting
         torch_document.BLOCK_BYTES, torch_document._WINDOW, inflate.READ_BYTES = size, window, piece

@@ -30,14 +30,16 @@ pytestmark = pytest.mark.usefixtures("code_folder")
 
 @pytest.fixture
 def assert_same(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], None]:
-    """Reads a file by scanner and by decoder, and compares all that is known of it."""
+    """Reads a file by decoder, by one scanner and by three side by side, and compares all that is known of it."""
+    monkeypatch.setattr(pa, "cpu_count", lambda: 3)
 
     def compare(path: Path) -> None:
         readings = []
-        for setting in ("off", "on"):
+        for setting, threads_from in (("off", 0), ("on", 1 << 40), ("on", 0)):
             monkeypatch.setenv("TPROF_SCANNER", setting)
+            monkeypatch.setattr(torch_scan_columns, "LOAD_BYTES", threads_from)
             readings.append(reading(path))
-        assert readings[0] == readings[1]
+        assert readings[0] == readings[1] == readings[2]
 
     return compare
 

@@ -56,7 +56,7 @@ def _integer(data: np.ndarray, p: int, size: int) -> int:
 
 
 @_compiled
-def _record(data: np.ndarray, p: int, end: int, wanted: np.ndarray, rows: int,
+def _record(data: np.ndarray, p: int, end: int, wanted: np.ndarray, step: int,
             out: np.ndarray, null: np.ndarray, row: int) -> int:  # fmt: skip
     """Fill a row of the columns from a record; 0, or `BAD`."""
     size, kinds = _varint(data, p, end)
@@ -72,7 +72,7 @@ def _record(data: np.ndarray, p: int, end: int, wanted: np.ndarray, rows: int,
         if size > end - place:
             return BAD
         if wanted[column] >= 0:
-            at = wanted[column] * rows + row
+            at = wanted[column] * step + row
             if kind == _REAL or kind > _ONE:
                 return BAD
             out[at] = _integer(data, place, size) if size else kind == _ONE
@@ -83,8 +83,8 @@ def _record(data: np.ndarray, p: int, end: int, wanted: np.ndarray, rows: int,
 
 @_compiled
 def sqlite_columns(data: np.ndarray, leaves: np.ndarray, page: int, usable: int, wanted: np.ndarray, rows: int,
-                   out: np.ndarray, null: np.ndarray) -> int:  # fmt: skip
-    """Columns of a table.
+                   step: int, out: np.ndarray, null: np.ndarray) -> int:  # fmt: skip
+    """Columns of some rows of a table.
 
     Args:
         data: the file.
@@ -92,8 +92,9 @@ def sqlite_columns(data: np.ndarray, leaves: np.ndarray, page: int, usable: int,
         page: bytes of a page.
         usable: those that may hold rows.
         wanted: of each column up to the last wanted one its place in what is filled, -1 for none.
-        rows: of the table.
-        out: values to fill, column after column; a null is 0.
+        rows: there are, and no more are filled.
+        step: from one column of what is filled to the next: all rows of the table.
+        out: values to fill, from the first of these rows on, column after column; a null is 0.
         null: where they are null, likewise.
 
     Returns:
@@ -113,7 +114,7 @@ def sqlite_columns(data: np.ndarray, leaves: np.ndarray, page: int, usable: int,
             if p < 0 or payload < 0 or payload > usable - 35:
                 return BAD
             p = _varint(data, p, end)[1]
-            if p < 0 or payload > end - p or _record(data, p, p + payload, wanted, rows, out, null, row) < 0:
+            if p < 0 or payload > end - p or _record(data, p, p + payload, wanted, step, out, null, row) < 0:
                 return BAD
             row += 1
     return row

@@ -83,8 +83,7 @@ def table(result: Result, name: str, to: Console, limit: int | None = None) -> l
     rows, view = result.tables[name], views.view(result, name)
     if not rows:
         return []
-    whole = view.whole or limit is None or result.title in _WHOLE
-    listed = rows if whole else rows[: min(limit, view.most)]
+    listed = rows if limit is None or view.whole or result.title in _WHOLE else rows[: min(limit, view.most)]
     told = columns.or_load(result)
     cells = {
         c: [columns.cell(c.key, row.get(c.key), or_load=told) for row in listed]

@@ -8,9 +8,11 @@ to the driver: `integers` says None.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow as pa
 
 from tprof.intervals import expand
 from tprof.machine import Native
@@ -30,7 +32,7 @@ _VARINT: Final = 9  # bytes of the longest one
 
 _BYTES, _INTS = "uint8[::1]", "int64[::1]"
 _CELLS: Final = Native(
-    "tprof.machine.cells", "sqlite_columns", (_BYTES, _INTS, "int64", "int64", _INTS, "int64", _INTS, _BYTES),
+    "tprof.machine.cells", "sqlite_columns", (_BYTES, _INTS, "int64", "int64", _INTS, "int64", "int64", _INTS, _BYTES),
     1 << 18, 1 << 24,
 )  # fmt: skip
 
@@ -121,9 +123,18 @@ class _Pages:
             return None
         place = np.full(max(wanted) + 1, -1)
         place[list(wanted)] = np.arange(len(wanted))
-        values, null = (np.empty((len(wanted), rows), kind) for kind in (np.int64, np.uint8))
-        done = call(self._bytes, leaves, self._page, self._usable, place, rows, values, null)
-        return list(zip(values, null.view(bool), strict=True)) if done == rows else None
+        values, null = (np.empty(len(wanted) * rows, kind) for kind in (np.int64, np.uint8))
+        parts = np.array_split(leaves, max(1, min(pa.cpu_count(), len(leaves) // _LEAVES)))
+        begins = np.cumsum([0, *(self.rows(part) for part in parts)]).tolist()
+
+        def fill(part: np.ndarray, begin: int, end: int) -> bool:
+            sizes = self._page, self._usable, place, end - begin, rows
+            return call(self._bytes, part, *sizes, values[begin:], null[begin:]) == end - begin
+
+        with ThreadPoolExecutor(len(parts)) as threads:
+            done = all(threads.map(fill, parts, begins, begins[1:]))
+        shape = len(wanted), rows
+        return list(zip(values.reshape(shape), null.reshape(shape).view(bool), strict=True)) if done else None
 
     def columns(self, leaves: np.ndarray, width: int, wanted: Sequence[int]) -> list[Column] | None:
         """Columns of the rows of some leaves."""

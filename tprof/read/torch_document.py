@@ -15,19 +15,20 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from tprof.errors import SourceError
+from tprof.read.torch_ahead import Ahead
 from tprof.read.torch_events import UNDECODABLE, Event, decode_events
 from tprof.read.torch_repair import valid
 from tprof.read.torch_salvage import BOUNDARY, Damage, Salvage, header
-from tprof.read.torch_scan_columns import Scanned, choose
+from tprof.read.torch_scan_columns import choose
 from tprof.read.torch_scan_layout import PAD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator, Sequence
 
     from tprof.read.inflate import Source
+    from tprof.read.torch_ahead import Block, Part
     from tprof.read.torch_scan_columns import Scanner
 
-    Block = list[Event] | Scanned
 
 BLOCK_BYTES: Final = 1 << 21
 HEAD_LIMIT: Final = 64 << 20
@@ -84,8 +85,25 @@ class Document:
             SourceError: the file is not a Chrome trace.
         """
         rest = self._start()
-        self._scanner = choose(self._source.expected())
+        scanners = choose(self._source.expected())
+        self._scanner = scanners[0] if scanners else None
+        if len(scanners) > 1:
+            with Ahead(scanners) as ahead:
+                rest = yield from self._events(rest, ahead)
+        else:
+            rest = yield from self._events(rest)
+        if not self._closed:
+            self.damage.cut(self._offset, rest, bare=self.bare)
+        elif not self.tail:
+            self.tail = b"".join(self._fill(rest, TAIL_LIMIT))
+        for _ in self._pieces:  # to the end, so that damage of the gzip stream is seen
+            pass
+
+    def _events(self, rest: bytes, ahead: Ahead | None = None) -> Generator[Block, None, bytes]:
+        """Yield all events; return the bytes behind them."""
         while not self._closed:
+            if ahead is not None and not self._eof:
+                rest = yield from self._side_by_side(rest, ahead)
             parts = self._fill(rest, max(BLOCK_BYTES, 2 * len(rest)))
             events, rest = self._step(parts)
             if events:
@@ -94,12 +112,27 @@ class Document:
                 rest = self._without(rest)
             if self._eof and not events and not self._closed:
                 break
-        if not self._closed:
-            self.damage.cut(self._offset, rest, bare=self.bare)
-        elif not self.tail:
-            self.tail = b"".join(self._fill(rest, TAIL_LIMIT))
-        for _ in self._pieces:  # to the end, so that damage of the gzip stream is seen
-            pass
+        return rest
+
+    def _side_by_side(self, rest: bytes, ahead: Ahead) -> Generator[Block, None, bytes]:
+        """Yield events of blocks that are scanned meanwhile; return the bytes from the first odd one on."""
+        cut = 1
+        while cut:
+            parts = self._fill(rest, max(BLOCK_BYTES, 2 * len(rest)))
+            cut = 0 if self._eof else _last_boundary(parts[-1])
+            if cut:
+                block: list[Part] = [*parts[:-1], memoryview(parts[-1])[:cut]]
+                rest = parts[-1][cut:]
+                ahead.add(block, _text(block))
+            else:
+                rest = b"".join(parts)
+            while ahead and (ahead.full or not cut):
+                if (taken := ahead.take()) is None:
+                    return ahead.back() + rest
+                events, size = taken
+                self._offset += size
+                yield events
+        return rest
 
     def _without(self, rest: bytes) -> bytes:
         """What can be read of more bytes than an event may have: it is lost, and the next one is looked for."""
@@ -151,7 +184,7 @@ class Document:
 
     def _decode(self, parts: list[bytes | memoryview]) -> Block | None:
         """Events of a block that ends where one of them does; None where they are no JSON."""
-        text = b"".join((b"[", _without_comma(parts[0]), *parts[1:], b"]", _PADDING))
+        text = _text(parts)
         if self._scanner and (found := self._scanner.read(text)):
             return found
         try:
@@ -186,6 +219,11 @@ class Document:
 
         with suppress(ValueError, RecursionError):  # it was decoded; json's limits are a little narrower
             json.loads(text.decode("utf-8", "replace"), object_pairs_hook=pairs)
+
+
+def _text(parts: Sequence[Part]) -> bytes:
+    """A block as a list of events, padded for the scanner."""
+    return b"".join((b"[", _without_comma(parts[0]), *parts[1:], b"]", _PADDING))
 
 
 def _without_comma(part: bytes | memoryview) -> memoryview:

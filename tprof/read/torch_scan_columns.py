@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 
 from tprof.machine import Native
 from tprof.read import torch_scan_layout as at
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 # file that wins that time back.
 LOAD_BYTES: Final = 12 << 20
 COMPILE_BYTES: Final = 1600 << 20
+MOST_SCANNERS: Final = 4  # what is done with a block's columns takes half as long as the scan, on one thread
 SCAN: Final = Native("tprof.read.torch_scan", "scan", ("int64", "int64", "int64"), LOAD_BYTES, COMPILE_BYTES,
                      ("tprof.read.torch_scan_json", "tprof.read.torch_scan_layout"))  # fmt: skip
 _DEVICE_FIELDS: Final = {
@@ -33,8 +35,8 @@ _decode_text = msgspec.json.Decoder(str).decode
 _decode_id = msgspec.json.Decoder(int | str).decode
 
 
-def choose(expected: int) -> Scanner | None:
-    """A scanner if it pays for a file.
+def choose(expected: int) -> list[Scanner]:
+    """Scanners if they pay for a file: one for each block that may be scanned at a time.
 
     Args:
         expected: bytes that the file will inflate to.
@@ -43,7 +45,8 @@ def choose(expected: int) -> Scanner | None:
         UsageError: as `Native.choose`.
     """
     scan = SCAN.choose(expected)
-    return Scanner(scan) if scan else None
+    at_a_time = min(pa.cpu_count(), MOST_SCANNERS) if expected >= LOAD_BYTES else 1
+    return [Scanner(scan) for _ in range(at_a_time)] if scan else []
 
 
 @dataclass(frozen=True)
