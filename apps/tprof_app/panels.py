@@ -33,7 +33,9 @@ def heading(title: str, said: str, command: str) -> None:
     """What a panel shows, of what, and the command that prints the same figures."""
     st.subheader(title, anchor=False, divider="gray")
     if said:
-        st.caption(plain(said))
+        st.caption(
+            "`".join(part if n % 2 else plain(part) for n, part in enumerate(said.split("`")))
+        )  # code stays code
     if command:
         st.code(command, language="bash", wrap_lines=True)
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tprof.present.html import Chapter, report
+from tprof.analyze import Result
+from tprof.present.html import Chapter, fragment, report
 
 if TYPE_CHECKING:
     import tprof
@@ -66,6 +67,12 @@ def test_hostile_names_are_text(hostile: tprof.Trace) -> None:
     assert '<script>alert("x")</script>' in Page(text).texts
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", text)
     text.encode()
+
+
+def test_code_in_a_caption_is_code() -> None:
+    row = {"kernel": None, "phase": "compile", "total_ns": 1, "basis": "recorded"}
+    page = fragment(Result("shapes", {"uncharged": [row]}, {}))
+    assert "it sums to <code>tprof cold</code>" in page
 
 
 def test_ids_are_unique_and_links_lead_somewhere(cold_start: tprof.Trace, one_event: tprof.Trace) -> None:
