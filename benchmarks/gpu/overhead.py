@@ -58,14 +58,13 @@ def main() -> None:
 
 
 def measurements(args: argparse.Namespace, scratch: Path) -> Iterator[dict[str, Any]]:
-    """One row after the other: alone, a first request, then beside torch.profiler, whose own writing takes longest."""
+    """One row after the other: alone, beside torch.profiler, then a first request: processes of up to 30 s each."""
     made = list(calls(args.launches))
-    for name, call, each in made:
-        yield measured(name, call, each, args.within, scratch, args.blocks)
+    for beside in (args.within,) if args.within else ("", "torch.profiler"):
+        for name, call, each in made:
+            yield measured(name, call, each, beside, scratch, args.blocks)
     if not args.within:
         yield first_request(scratch)
-        for name, call, each in made:
-            yield measured(name, call, each, "torch.profiler", scratch, args.blocks)
 
 
 def calls(launches: int) -> Iterator[tuple[str, Callable[[], Any], int]]:
