@@ -103,8 +103,9 @@ class Document:
         """Yield all events; return the bytes behind them."""
         while not self._closed:
             if ahead is not None and not self._eof:
-                rest = yield from self._side_by_side(rest, ahead)
-            parts = self._fill(rest, max(BLOCK_BYTES, 2 * len(rest)))
+                parts = [(yield from self._side_by_side(rest, ahead))]  # which has read on
+            else:
+                parts = self._fill(rest, max(BLOCK_BYTES, 2 * len(rest)))
             events, rest = self._step(parts)
             if events:
                 yield events
