@@ -1,8 +1,9 @@
 """What tprof adds to a warm Triton launch, on the stub driver: a recording, or without one a guard or metrics.
 
-    python benchmarks/launch_overhead.py [--blocks 100] [--launches 200]
+    python benchmarks/launch_overhead.py [--blocks 100] [--launches 200] [--between BYTES]
 
 CPU time of the launching thread; differences of minima over interleaved blocks, since a machine is noisy upwards only.
+With `--between`, so many bytes are overwritten before each launch, as a driver and a model at work leave the caches.
 To see the cost with an NVTX tool attached, set NVTX_INJECTION64_PATH to one (tests/support/nvtxlog.c). Needs torch,
 triton, nvtx and prometheus-client.
 """
@@ -35,6 +36,7 @@ from tprof.record import trace  # noqa: E402
 from tprof.testing.stub import stub_driver  # noqa: E402
 
 GOAL_NS = 2000
+between = bytearray()  # overwritten before each launch
 
 
 def main() -> None:
@@ -42,7 +44,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--blocks", type=int, default=100)
     parser.add_argument("--launches", type=int, default=200)
+    parser.add_argument("--between", type=int, default=0)
     options = parser.parse_args()
+    between.extend(bytes(options.between))
     os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["TRITON_CACHE_DIR"] = str(Path(scratch) / "cache")
@@ -113,10 +117,18 @@ def interleaved(
 
 def timed(call: Callable[[], None], launches: int) -> float:
     """Ns per call."""
-    begin = time.thread_time_ns()
+    if not between:
+        begin = time.thread_time_ns()
+        for _ in range(launches):
+            call()
+        return (time.thread_time_ns() - begin) / launches
+    took, zeros = 0, bytes(len(between))
     for _ in range(launches):
+        between[:] = zeros
+        begin = time.thread_time_ns()
         call()
-    return (time.thread_time_ns() - begin) / launches
+        took += time.thread_time_ns() - begin
+    return took / launches
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import streamlit as st
 
 from tprof.present import columns, tabular, units, views, words
 from tprof_app.grid import grid
-from tprof_app.text import plain
+from tprof_app.text import plain, with_code
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,9 +33,7 @@ def heading(title: str, said: str, command: str) -> None:
     """What a panel shows, of what, and the command that prints the same figures."""
     st.subheader(title, anchor=False, divider="gray")
     if said:
-        st.caption(
-            "`".join(part if n % 2 else plain(part) for n, part in enumerate(said.split("`")))
-        )  # code stays code
+        st.caption(with_code(said))
     if command:
         st.code(command, language="bash", wrap_lines=True)
 

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
-from tprof_app.text import command, plain
+from tprof_app.text import command, plain, with_code
 
 
 def test_plain_escapes_all_of_markdown() -> None:
     assert plain("a_b *c* `d` <e> [f](g) $h$ :i:") == r"a\_b \*c\* \`d\` \<e\> \[f\]\(g\) \$h\$ \:i\:"
+
+
+def test_only_code_of_our_own_text_is_markdown() -> None:
+    assert with_code("as *x* of `a_b *c*` and d_e") == r"as \*x\* of `a_b *c*` and d\_e"
 
 
 def test_plain_leaves_no_address_and_no_control_character() -> None:

@@ -60,7 +60,7 @@ def test_parquet_goes_through_a_pipe(root: Path, small: Path) -> None:
 
 
 @pytest.mark.parametrize("source", ["h200-nsight.sqlite.gz", "h200-torch.json.gz", "cold-torch"])
-def test_no_answer_waits_for_pandas(root: Path, source: str) -> None:
+def test_a_summary_does_not_wait_for_pandas(root: Path, source: str) -> None:
     code = "import sys; from tprof.cli import main; main(); print('pandas' in sys.modules, file=sys.stderr)"
     command = [sys.executable, "-c", code, "summary", str(root / "sample_traces" / source), "-f", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -178,6 +178,9 @@ COLD_VIEWS: Final[dict[tuple[str, str], View]] = {
         "To run once, for compiled models",
         "name: bucket or request | calls",
         "As `tprof.warmup(plan, call=...)` runs them.",
+        whole=True,
     ),
-    ("plan", "left_out"): table("Left out", "count | reason: because", "Variants of kernels, or recordings."),
+    ("plan", "left_out"): table(
+        "Left out", "count | reason: because", "Variants of kernels, or recordings.", whole=True
+    ),
 }

@@ -70,9 +70,13 @@ DATA_VIEWS: Final[dict[tuple[str, str], View]] = {
         "Kept traces",
         "source | kept_bytes | used_utc 1: last used (UTC)",
         "Opened instead of the source as long as it has not changed. The least recently used go first.",
+        whole=True,
     ),
     ("cache", "total"): table(
-        "In all", "folder | kept_bytes | limit_bytes", "TPROF_CACHE_DIR names the folder, TPROF_CACHE_SIZE the limit."
+        "In all",
+        "folder | kept_bytes | limit_bytes",
+        "TPROF_CACHE_DIR names the folder, TPROF_CACHE_SIZE the limit.",
+        whole=True,
     ),
     ("doctor", "checks"): table("This installation", _CHECKS, whole=True),
     ("doctor", "recording"): table("Recording on this machine", _CHECKS, whole=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, RenderableType
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 NARROW, WIDE = 80, 200
 _FLEXIBLE = 24  # a name shrinks to this before a column is dropped
 _BLOCK, _INFERRED, _UNKNOWN = "█", "▓", "░"
-_LISTED: Final = 12  # rows of the longer tables, if the user does not say how many
-_WHOLE: Final = ("accept", "cache", "doctor", "plan")  # verbs without --top: a list of theirs is never cut
+_LISTED = 12  # rows of the longer tables, if the user does not say how many
 _FINDINGS = 6  # what a page begins with; the rest is in the JSON
 
 
@@ -83,7 +82,7 @@ def table(result: Result, name: str, to: Console, limit: int | None = None) -> l
     rows, view = result.tables[name], views.view(result, name)
     if not rows:
         return []
-    listed = rows if limit is None or view.whole or result.title in _WHOLE else rows[: min(limit, view.most)]
+    listed = rows if view.whole or limit is None else rows[: min(limit, view.most)]
     told = columns.or_load(result)
     cells = {
         c: [columns.cell(c.key, row.get(c.key), or_load=told) for row in listed]

@@ -27,6 +27,14 @@ class _Waiting(NamedTuple):
     found: Future[Scanned | None]
 
 
+def block(found: Scanned | None, text: bytes) -> Block | None:
+    """Events of a list, padded for the scanner: what that found, else what the decoder does; None if it is no JSON."""
+    try:
+        return found or decode_events(text[:-PAD])
+    except UNDECODABLE:
+        return None
+
+
 class Ahead:
     """What is being scanned. One scanner's block is in use, the others may be filled meanwhile.
 
@@ -61,17 +69,16 @@ class Ahead:
     def take(self) -> tuple[Block, int] | None:
         """Events of the first block and its bytes; None where it is no JSON: then everything is to be given `back`."""
         first = self._waiting[0]
-        try:
-            events = first.found.result() or decode_events(first.text[:-PAD])
-        except UNDECODABLE:
+        events = block(first.found.result(), first.text)
+        if events is None:
             return None
         self._waiting.popleft()
         return events, sum(map(len, first.parts))
 
     def back(self) -> bytes:
-        """All that waits, as it came; none of it was scanned."""
-        for block in self._waiting:
-            block.found.result()  # its scanner is free from here on
-        rest = b"".join(part for block in self._waiting for part in block.parts)
+        """All that waits, as it came; none of it counts as read."""
+        for waiting in self._waiting:
+            waiting.found.result()  # its scanner is free from here on
+        rest = b"".join(part for waiting in self._waiting for part in waiting.parts)
         self._waiting.clear()
         return rest

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from tprof.errors import SourceError
-from tprof.read.torch_ahead import Ahead
+from tprof.read.torch_ahead import Ahead, block
 from tprof.read.torch_events import UNDECODABLE, Event, decode_events
 from tprof.read.torch_repair import valid
 from tprof.read.torch_salvage import BOUNDARY, Damage, Salvage, header
@@ -122,9 +122,9 @@ class Document:
             parts = self._fill(rest, max(BLOCK_BYTES, 2 * len(rest)))
             cut = 0 if self._eof else _last_boundary(parts[-1])
             if cut:
-                block: list[Part] = [*parts[:-1], memoryview(parts[-1])[:cut]]
+                whole: list[Part] = [*parts[:-1], memoryview(parts[-1])[:cut]]
                 rest = parts[-1][cut:]
-                ahead.add(block, _text(block))
+                ahead.add(whole, _text(whole))
             else:
                 rest = b"".join(parts)
             while ahead and (ahead.full or not cut):
@@ -186,12 +186,7 @@ class Document:
     def _decode(self, parts: list[bytes | memoryview]) -> Block | None:
         """Events of a block that ends where one of them does; None where they are no JSON."""
         text = _text(parts)
-        if self._scanner and (found := self._scanner.read(text)):
-            return found
-        try:
-            return decode_events(text[:-PAD])
-        except UNDECODABLE:
-            return None
+        return block(self._scanner.read(text) if self._scanner else None, text)
 
     def _last(self, buffer: bytes) -> list[Event] | None:
         """Events of the last block, whose list is closed properly; None where it is not."""
