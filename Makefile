@@ -31,20 +31,27 @@ demo: $(VENV)/.install
 app: $(VENV)/.app
 	$(BIN)/tprof app
 
-# The kernels need processes of their own: without a GPU they run through Triton's interpreter. Each core has a half.
+# Three processes side by side, each with its own log: two halves, and the kernels, which run through Triton's interpreter
+# where there is no GPU.
+HALF := tests/app tests/batch tests/cli tests/docs tests/record
 test: $(VENV)/.test chromium
 	@{ if $(BIN)/python -c 'import torch, triton' 2>/dev/null; \
 		then export OMP_NUM_THREADS=1; $(BIN)/python -m pytest -q tests/kernels && \
 			exec $(BIN)/python -m pytest -q tests/kernels/test_compiles.py; \
-		else echo "skipped: torch and triton are not installed"; fi; } >$(VENV)/kernels.log 2>&1 & \
-	kernels=$$!; failed=0; \
-	$(BIN)/python -m pytest -q || failed=1; \
+		else echo "skipped: torch and triton are not installed"; fi; } >$(VENV)/kernels.log 2>&1 & kernels=$$!; \
+	$(BIN)/python -m pytest -q $(HALF) >$(VENV)/half.log 2>&1 & half=$$!; failed=0; \
+	$(BIN)/python -m pytest -q $(HALF:%=--ignore=%) || failed=1; \
+	echo "$(HALF):"; wait $$half || failed=1; cat $(VENV)/half.log; \
 	echo "the kernels, interpreted and compiled:"; wait $$kernels || failed=1; cat $(VENV)/kernels.log; exit $$failed
 
-# Of branches, without the kernels' own tests; a GPU's tests are not among them.
+# Of branches, without the kernels' own tests; a GPU's tests are not among them. Machine code is seen as the Python that
+# it is written in (tests/support/plain_machine.py), without the large recordings.
+PLAIN := tests/read/test_torch_scan.py tests/read/test_sqlite_pages.py tests/test_intervals.py tests/test_model.py
 coverage: $(VENV)/.test chromium
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest -q
+	NUMBA_DISABLE_JIT=1 $(BIN)/coverage run -m pytest -q -p support.plain_machine \
+		-k "not real_traces and not is_scanned" $(PLAIN)
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report --sort=cover
 

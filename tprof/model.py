@@ -224,8 +224,8 @@ def ints(data: pa.Table, name: str) -> np.ndarray:
 
 
 def codes(data: pa.Table, name: str) -> tuple[np.ndarray, list[str]]:
-    """A label column as (codes, values): codes int32 of shape (rows,), -1 for null, pointing into values."""
-    column = data[name].unify_dictionaries().combine_chunks()
+    """Labels or texts as (codes, values): codes int32 of shape (rows,), -1 for null, pointing into values."""
+    column = data[name].dictionary_encode().unify_dictionaries().combine_chunks()
     if isinstance(column, pa.ChunkedArray):  # no chunks at all: an empty table
         column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
     return _values(column.indices).astype(np.int32, copy=False), column.dictionary.to_pylist()

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from support.small import call, span, trace
 
-from tprof.align.ranges import add_parents, by_thread, match_ranges, request_rows
+from tprof.align import ranges
+from tprof.align.ranges import add_parents, by_thread, match_ranges, open_at, request_rows
 from tprof.model import ints
+
+if TYPE_CHECKING:
+    import pytest
 
 ROWS = [
     span(0, 100, "request#1"),
@@ -49,3 +58,26 @@ def test_by_thread_keeps_the_order_of_rows() -> None:
     thread = ints(trace([call(0, 1, thread=t) for t in (1, 0, 1)]).host, "thread")
     assert [(on, rows.tolist()) for on, rows in by_thread(thread)] == [(0, [1]), (1, [0, 2])]
     assert list(by_thread(thread[:0])) == []
+
+
+ROW = st.tuples(st.integers(0, 9), st.integers(0, 4), st.sampled_from(["op", "range", "runtime"]), st.integers(0, 3))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(ROW, min_size=2, max_size=30))
+def test_many_threads_at_once_say_what_one_after_the_other_does(
+    rows: list[tuple[int, int, str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Events that nest, overlap, touch and are empty: on one axis for all threads, and on each thread's own."""
+    found = trace([span(begin, begin + length, kind, kind, thread=on) for begin, length, kind, on in rows])
+    instant, thread = np.arange(60) % 15, np.arange(60) // 15
+    told = []
+    for many in (0, 100):
+        monkeypatch.setattr(ranges, "MANY", many)
+        told.append(
+            [
+                ints(add_parents(found).host, "parent").tolist(),
+                open_at(found.host, np.arange(len(rows)), instant, thread).tolist(),
+            ]
+        )
+    assert told[0] == told[1]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -22,8 +23,8 @@ spill.use()
 def run(code: str, folder: Path) -> list[str]:
     """What a process of its own prints: the setting lasts as long as it."""
     command = [sys.executable, "-c", SETTING + code]
-    environment = {"PYTHONPATH": str(Path(__file__).resolve().parents[2]), "TPROF_CACHE_DIR": str(folder)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+    own = {"PYTHONPATH": str(Path(__file__).resolve().parents[2]), "TPROF_CACHE_DIR": str(folder)}
+    return subprocess.run(command, env={**os.environ, **own}, capture_output=True, text=True, check=True).stdout.split()
 
 
 def test_large_arrays_take_no_anonymous_memory(tmp_path: Path) -> None:

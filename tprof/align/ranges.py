@@ -10,7 +10,7 @@ import numpy as np
 
 from tprof.align.calls import holds, is_kind
 from tprof.intervals import NONE, innermost, parents
-from tprof.model import Trace, ints, put
+from tprof.model import Trace, codes, ints, put, refine
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -38,9 +38,7 @@ def request_rows(trace: Trace, patterns: Sequence[str] = ()) -> np.ndarray:
 
 def process_of(trace: Trace) -> np.ndarray:
     """Number of the process that each row of `threads` belongs to, shape (threads,)."""
-    known: dict[tuple[str, int], int] = {}
-    keys = zip(trace.threads["host"].to_pylist(), trace.threads["pid"].to_pylist(), strict=True)
-    return np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
+    return refine(codes(trace.threads, "host")[0], ints(trace.threads, "pid"))
 
 
 def by_thread(thread: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
@@ -66,11 +64,39 @@ def open_at(events: pa.Table, rows: np.ndarray, instant: np.ndarray, thread: np.
         thread: row of `threads`, of each instant.
     """
     start, end, on = (ints(events, c) for c in ("start_ns", "end_ns", "thread"))
+    on = on[rows]
+    if _are_many(on):
+        start, end, instant = on_one_axis((on, start[rows]), (on, end[rows]), (thread, instant))
+        return looked_up(rows, innermost(start, end).at(instant))
     out = np.full(len(instant), NONE)
-    for one, at in by_thread(on[rows]):
+    for one, at in by_thread(on):
         here = np.flatnonzero(thread == one)
         out[here] = innermost(start, end, rows[at]).at(instant[here])
     return out
+
+
+MANY = 100  # threads, from which on their events are swept in one go: a sweep for each would take 0.2 ms
+
+
+def _are_many(thread: np.ndarray) -> bool:
+    return len(thread) > MANY and int(np.count_nonzero(np.bincount(thread))) > MANY
+
+
+def on_one_axis(*instants: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
+    """Instants of many threads on one axis, on which the threads lie one after the other.
+
+    Args:
+        instants: thread and ns, shape (instants,) both.
+
+    Returns:
+        For each pair, shape (instants,): of one thread's instants the order, and which are the same, are kept.
+    """
+    thread, time = (np.concatenate(columns) for columns in zip(*instants, strict=True))
+    order = np.lexsort((time, thread))
+    new = (np.diff(thread[order]) != 0) | (np.diff(time[order]) != 0)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.append(0, np.cumsum(new))[: len(order)]
+    return np.split(place, np.cumsum([len(column) for column, _ in instants])[:-1])
 
 
 def looked_up(column: np.ndarray, rows: np.ndarray, otherwise: np.ndarray | int = NONE) -> np.ndarray:
@@ -90,6 +116,18 @@ def enclosing(host: pa.Table, rows: np.ndarray, wanted: np.ndarray) -> np.ndarra
     return above
 
 
+def _sets(
+    rows: np.ndarray, start: np.ndarray, end: np.ndarray, thread: np.ndarray
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Rows, begin and end of events of which those of different threads do not overlap, in one set or several."""
+    if _are_many(thread[rows]):
+        begin, finish = on_one_axis((thread[rows], start[rows]), (thread[rows], end[rows]))
+        yield rows, begin, finish
+        return
+    for _, at in by_thread(thread[rows]):
+        yield rows[at], start[rows[at]], end[rows[at]]
+
+
 def add_parents(trace: Trace) -> Trace:
     """Fill `host.parent`: the innermost op, python frame or nesting range around each event on its thread."""
     host = trace.host
@@ -99,9 +137,7 @@ def add_parents(trace: Trace) -> Trace:
     )
     start, end, thread = (ints(host, c) for c in ("start_ns", "end_ns", "thread"))
     out = np.full(host.num_rows, NONE)
-    for _, at in by_thread(thread[containers]):
-        rows = containers[at]
-        above = parents(start[rows], end[rows])
-        out[rows] = np.where(above == NONE, NONE, rows[above])
+    for rows, begin, finish in _sets(containers, start, end, thread):
+        out[rows] = looked_up(rows, parents(begin, finish))
     out[calls] = open_at(host, containers, start[calls], thread[calls])
     return replace(trace, host=put(host, parent=out))

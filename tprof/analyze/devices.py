@@ -46,7 +46,7 @@ def ranks_of(trace: Trace) -> dict[tuple[str, int], int | None]:
 def chosen_devices(attribution: Attribution, options: Options) -> list[int]:
     """Devices with work that the options ask for; a glob matches a label or a model name, `--rank` a process."""
     trace = attribution.trace
-    ranks = ranks_of(trace)
+    ranks = ranks_of(trace) if options.ranks else {}
     found = []
     for device in attribution.events:
         row = trace.devices.slice(device, 1).to_pylist()[0]
