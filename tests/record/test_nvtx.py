@@ -117,3 +117,24 @@ def test_a_profiler_of_the_user_is_left_alone(stub, tmp_path):
         pass
     assert rundir.only(tmp_path / "run").notes == ["profiler-busy"]
     assert not list((tmp_path / "run").glob("*.torch.json.gz"))
+
+
+def test_what_torch_profiler_warns_of_at_its_start_does_not_end_it(stub, tmp_path, monkeypatch):
+    """Torch 2.11 does, of a second cycle that never comes; here, as under `python -W error`, warnings are errors."""
+    import warnings
+
+    from torch.profiler import profile
+
+    from tprof.record import trace
+
+    start = profile.start
+
+    def warned(self):
+        warnings.warn("Warning: Profiler clears events at the end of each cycle.", UserWarning, stacklevel=2)
+        start(self)
+
+    monkeypatch.setattr(profile, "start", warned)
+    with trace(tmp_path / "run", torch_profiler="cpu"):
+        pass
+    assert rundir.only(tmp_path / "run").notes == []
+    assert list((tmp_path / "run").glob("*.torch.json.gz"))

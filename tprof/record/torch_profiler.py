@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,11 @@ def start(mode: str) -> None:
     elif mode == "gpu":
         kinds.add(profiler.ProfilerActivity.CUDA)
     profile = profiler.profile(activities=kinds, record_shapes=True)
-    profile.start()
+    with warnings.catch_warnings():
+        # Torch 2.11 warns at every start that a next cycle will forget this one. There is none, and where warnings are
+        # errors nothing would be profiled.
+        warnings.filterwarnings("ignore", "Warning: Profiler clears events")
+        profile.start()
     _running.append(profile)
 
 
