@@ -29,6 +29,19 @@ def test_autotune(tprof, tmp_path) -> None:
     assert len(json.loads(tprof("autotune", run, "-f", "json").out)["tunings"]) == len(LENGTHS)
 
 
+def test_autotune_of_some_kernels(tprof, tmp_path) -> None:
+    run = incident(tmp_path / "run")
+    all_of_it = json.loads(tprof("autotune", run, "-f", "json").out)
+    (name,) = {row["kernel"] for row in all_of_it["tunings"]}
+    said = json.loads(tprof("autotune", run, "--kernel", f"{name[:2]}*", "-f", "json").out)
+    assert {table: said[table] for table in ("tunings", "candidates", "kernels")} == {
+        table: all_of_it[table] for table in ("tunings", "candidates", "kernels")
+    }
+    ran = tprof("autotune", run, "--kernel", "nothing*")
+    assert ran.code == 4
+    assert "no search for a kernel named nothing*" in ran.err
+
+
 def test_autotune_without_a_search_cannot_be_judged(tprof, small) -> None:
     ran = tprof("autotune", small)
     assert ran.code == 4

@@ -32,7 +32,7 @@ def autotune(
 
     Args:
         attribution: of the trace.
-        options: window, and rows of the ranked tables.
+        options: window, kernels asked about, and rows of the ranked tables.
         costs: kernel -> what a call must move and compute, from the values of its autotune key; without it no rate is
             shown, and candidates are never called poor.
         ceiling_bytes_per_s: what the device's memory was measured to give.
@@ -41,7 +41,7 @@ def autotune(
     variants, known = Variants(trace), costs or {}
     told: list[Row] = []
     ranked: list[Row] = []
-    searches = tunings(trace, options.window or attribution.extent)
+    searches = [t for t in tunings(trace, options.window or attribution.extent) if options.about(t.kernel)]
     for tuning in searches:
         rows = _ranked(tuning, variants, known)
         told.append(_tuning(tuning, rows, trace, attribution.extent[0], ceiling_bytes_per_s))

@@ -29,11 +29,13 @@ def idle(ask: Ask) -> int:
     return question.answer(ask, trace.idle(options), (trace.attribution.events, question.NO_DEVICE))
 
 
-def autotune(ask: Ask) -> int:
+def autotune(ask: Ask, kernel: Kernels = None) -> int:
     """Searches of autotuners: candidates ranked, why each winner won, what the searches cost and saved."""
-    ask, trace, options = question.asked(ask)
+    ask, trace, options = question.asked(ask, kernels=kernel)
     result = trace.autotune(options)
     problem = "no search of an autotuner was recorded; record the first use of a shape"
+    if kernel:
+        problem = f"no search for a kernel named {', '.join(kernel)}; `tprof autotune` lists all searches"
     return question.answer(ask, result, (result.tables["tunings"], problem))
 
 
