@@ -65,15 +65,15 @@ ROW = st.tuples(st.integers(0, 9), st.integers(0, 4), st.sampled_from(["op", "ra
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(ROW, min_size=2, max_size=30))
-def test_many_threads_at_once_say_what_one_after_the_other_does(
+def test_all_threads_at_once_say_what_one_after_the_other_does(
     rows: list[tuple[int, int, str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Events that nest, overlap, touch and are empty: on one axis for all threads, and on each thread's own."""
     found = trace([span(begin, begin + length, kind, kind, thread=on) for begin, length, kind, on in rows])
     instant, thread = np.arange(60) % 15, np.arange(60) // 15
     told = []
-    for many in (0, 100):
-        monkeypatch.setattr(ranges, "MANY", many)
+    for few in (0, 500):
+        monkeypatch.setattr(ranges, "FEW", few)
         told.append(
             [
                 ints(add_parents(found).host, "parent").tolist(),
