@@ -4,7 +4,7 @@ import json
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-from tprof.cli.doctor import other_tprof
+from tprof.cli.doctor_install import other_tprof
 
 if TYPE_CHECKING:
     from collections.abc import Callable

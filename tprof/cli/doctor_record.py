@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tprof.record import nsys, support
-from tprof.record.autoload import VARIABLE
+from tprof.record.bootstrap import VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

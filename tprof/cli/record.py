@@ -12,7 +12,8 @@ import typer
 
 from tprof.cli import last_words
 from tprof.errors import TprofError, UsageError
-from tprof.record import autoload, command, nsys, outdir, rundir, settings
+from tprof.record import command, nsys, outdir, rundir, settings
+from tprof.record.bootstrap import VARIABLE
 
 
 class Profiler(StrEnum):
@@ -60,7 +61,7 @@ def record(
     force: Replace = False,
 ) -> int:
     """Run a command and record every Python process in it that uses Triton; its output and exit code are its own."""
-    if outer := os.environ.get(autoload.VARIABLE):
+    if outer := os.environ.get(VARIABLE):
         last_words.say(
             f"this runs within `tprof record` already: the command is recorded into {outer}, the options are not used"
         )

@@ -11,7 +11,6 @@ import typer
 
 from tprof.cli.record import no_program
 from tprof.errors import UsageError
-from tprof.prepare import plan_file
 from tprof.prepare.at_ready import VARIABLE
 from tprof.record import command
 
@@ -27,6 +26,8 @@ def warmup(file: File, run: Command) -> int:
     The same as TPROF_PLAN=PLAN in its environment. What is skipped is said on its stderr; exit code and output are the
     command's own. Programs that must trace compiled models call `tprof.warmup(plan, call=...)` themselves.
     """
+    from tprof.prepare import plan_file  # noqa: PLC0415  keeps `--help` quick
+
     plan_file.load(file)
     words = run[run[0] == "--" :]  # what stands behind the first argument is not read as options
     if not words:

@@ -8,9 +8,8 @@ from typing import Final
 
 from tprof.record import api, guard, startup, support
 from tprof.record import session as live
+from tprof.record.bootstrap import VARIABLE
 from tprof.record.settings import resolve
-
-VARIABLE: Final = "TPROF_RECORD"  # holds the run directory in every process beneath `tprof record`
 
 
 def imported(name: str, imports: list[tuple[str, int, int]]) -> bool:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tprof.errors import TprofError
-from tprof.record.autoload import VARIABLE
-from tprof.record.bootstrap import FOLDER
+from tprof.record.bootstrap import FOLDER, VARIABLE
 from tprof.record.settings import TABLE
 
 if TYPE_CHECKING:

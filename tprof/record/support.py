@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib import metadata
 from typing import Final
 
 OLDEST_TRITON: Final = (3, 2)
@@ -31,6 +30,8 @@ def refusal() -> str | None:
 
 def version(distribution: str) -> str | None:
     """Version of an installed distribution, by its metadata alone."""
+    from importlib import metadata  # noqa: PLC0415 - slow to import, and asked for only where something is said
+
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

@@ -6,3 +6,4 @@ from pathlib import Path
 from typing import Final
 
 FOLDER: Final = Path(__file__).resolve().parent
+VARIABLE: Final = "TPROF_RECORD"  # holds the run directory in every process beneath `tprof record`
