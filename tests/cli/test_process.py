@@ -68,8 +68,8 @@ def test_a_summary_does_not_wait_for_pandas(root: Path, source: str) -> None:
     assert done.stderr.split()[-1] == "False"
 
 
-def test_help_imports_no_table_library(root: Path) -> None:
-    heavy = {"numpy", "pandas", "pyarrow", "jinja2", "streamlit", "torch"}
+def test_help_imports_neither_a_table_library_nor_the_recorder(root: Path) -> None:
+    heavy = {"numpy", "pandas", "pyarrow", "jinja2", "streamlit", "torch", "importlib.metadata", "tprof.record.session"}
     code = f"import sys; from tprof.cli import main; main(['-h']); print({heavy!r} & {{*sys.modules}}, file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=True)
     assert done.stderr.strip() == "set()"
