@@ -143,7 +143,7 @@ def timed(call: Callable[[], Any], each: int) -> float:
 def first_request(scratch: Path, repeats: int = 8) -> dict[str, Any]:
     """A cold service's first request, in processes of their own with empty caches, recorded and not, in turns.
 
-    They differ by a second from one to the next: `first_request.py --again` resolves less.
+    They differ by a second from one to the next: `first_request.py --again` tells smaller differences.
     """
     off: list[float] = []
     on: list[float] = []

@@ -72,12 +72,13 @@ def test_all_threads_at_once_say_what_one_after_the_other_does(
     found = trace([span(begin, begin + length, kind, kind, thread=on) for begin, length, kind, on in rows])
     instant, thread = np.arange(60) % 15, np.arange(60) // 15
     told = []
-    for few in (0, 500):
+    for few, many in ((0, 40), (0, 0), (500, 40)):
         monkeypatch.setattr(ranges, "FEW", few)
+        monkeypatch.setattr(ranges, "MANY", many)
         told.append(
             [
                 ints(add_parents(found).host, "parent").tolist(),
                 open_at(found.host, np.arange(len(rows)), instant, thread).tolist(),
             ]
         )
-    assert told[0] == told[1]
+    assert told[0] == told[1] == told[2]

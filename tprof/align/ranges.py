@@ -65,21 +65,24 @@ def open_at(events: pa.Table, rows: np.ndarray, instant: np.ndarray, thread: np.
     """
     start, end, on = (ints(events, c) for c in ("start_ns", "end_ns", "thread"))
     on = on[rows]
-    if _are_short(on):
+    threads = _count(on)
+    if len(on) + len(instant) < FEW * threads:
         start, end, instant = on_one_axis((on, start[rows]), (on, end[rows]), (thread, instant))
         return looked_up(rows, innermost(start, end).at(instant))
-    out, asked = np.full(len(instant), NONE), dict(by_thread(thread))
+    out = np.full(len(instant), NONE)
+    grouped = dict(by_thread(thread)) if threads > MANY else None
     for one, at in by_thread(on):
-        if (here := asked.get(one)) is not None:
-            out[here] = innermost(start, end, rows[at]).at(instant[here])
+        here = np.flatnonzero(thread == one) if grouped is None else grouped.get(one, rows[:0])
+        out[here] = innermost(start, end, rows[at]).at(instant[here])
     return out
 
 
-FEW = 500  # events of a thread; of fewer, a sort of all takes less than a sweep for each thread
+FEW = 500  # events and instants of a thread; of fewer, sorting all of all threads takes less than a sweep for each
+MANY = 40  # threads; of more, one sort takes less than looking for each one's instants
 
 
-def _are_short(thread: np.ndarray) -> bool:
-    return len(thread) < FEW * int(np.count_nonzero(np.bincount(thread)))
+def _count(thread: np.ndarray) -> int:
+    return int(np.count_nonzero(np.bincount(thread)))
 
 
 def on_one_axis(*instants: tuple[np.ndarray, np.ndarray]) -> list[np.ndarray]:
@@ -120,7 +123,7 @@ def _sets(
     rows: np.ndarray, start: np.ndarray, end: np.ndarray, thread: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Rows, begin and end of events of which those of different threads do not overlap, in one set or several."""
-    if _are_short(thread[rows]):
+    if len(rows) < FEW * _count(thread[rows]):
         begin, finish = on_one_axis((thread[rows], start[rows]), (thread[rows], end[rows]))
         yield rows, begin, finish
         return
