@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 from support.incident import LENGTHS, incident
 
@@ -30,14 +31,16 @@ def test_autotune(tprof, tmp_path) -> None:
 
 
 def test_autotune_of_some_kernels(tprof, tmp_path) -> None:
-    run = incident(tmp_path / "run")
-    all_of_it = json.loads(tprof("autotune", run, "-f", "json").out)
-    (name,) = {row["kernel"] for row in all_of_it["tunings"]}
-    said = json.loads(tprof("autotune", run, "--kernel", f"{name[:2]}*", "-f", "json").out)
-    assert {table: said[table] for table in ("tunings", "candidates", "kernels")} == {
-        table: all_of_it[table] for table in ("tunings", "candidates", "kernels")
-    }
-    ran = tprof("autotune", run, "--kernel", "nothing*")
+    """Of two runs that differ in the name of their kernel, the searches of one."""
+    runs = [incident(tmp_path / "run"), incident(tmp_path / "other")]
+    for journal in runs[1].glob("*.jsonl"):
+        journal.write_text(journal.read_text().replace("attention", "product"))
+    both, one = (json.loads(tprof("autotune", *runs, *more, "-f", "json").out) for more in ([], ["--kernel", "prod*"]))
+    assert Counter(row["kernel"] for row in both["tunings"]) == dict.fromkeys(("attention", "product"), len(LENGTHS))
+    for table in ("kernels", "tunings", "candidates"):
+        assert {row["kernel"] for row in one[table]} == {"product"}
+    assert len(one["tunings"]) == len(LENGTHS)
+    ran = tprof("autotune", *runs, "--kernel", "nothing*")
     assert ran.code == 4
     assert "no search for a kernel named nothing*" in ran.err
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 # A unit of latency, if the user names none: tried in this order, the first that matches anything is taken.
 DEFAULT_REQUESTS = (("request*",), ("ProfilerStep*",))
 
+# A sweep for each thread costs 0.2 ms a thread, one sweep of all a sort of all. Where the two meet, on average:
+FEW = 500  # events and instants of a thread; of fewer, one sweep takes less
+MANY = 40  # threads; of more, grouping the instants takes less than looking through them for each thread
+
 
 def match_ranges(trace: Trace, patterns: Iterable[str]) -> np.ndarray:
     """Rows of `host` that are user ranges and whose name matches a glob, in row order."""
@@ -65,7 +69,7 @@ def open_at(events: pa.Table, rows: np.ndarray, instant: np.ndarray, thread: np.
     """
     start, end, on = (ints(events, c) for c in ("start_ns", "end_ns", "thread"))
     on = on[rows]
-    threads = _count(on)
+    threads = _threads(on)
     if len(on) + len(instant) < FEW * threads:
         start, end, instant = on_one_axis((on, start[rows]), (on, end[rows]), (thread, instant))
         return looked_up(rows, innermost(start, end).at(instant))
@@ -77,11 +81,8 @@ def open_at(events: pa.Table, rows: np.ndarray, instant: np.ndarray, thread: np.
     return out
 
 
-FEW = 500  # events and instants of a thread; of fewer, sorting all of all threads takes less than a sweep for each
-MANY = 40  # threads; of more, one sort takes less than looking for each one's instants
-
-
-def _count(thread: np.ndarray) -> int:
+def _threads(thread: np.ndarray) -> int:
+    """How many threads a column names."""
     return int(np.count_nonzero(np.bincount(thread)))
 
 
@@ -123,7 +124,7 @@ def _sets(
     rows: np.ndarray, start: np.ndarray, end: np.ndarray, thread: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Rows, begin and end of events of which those of different threads do not overlap, in one set or several."""
-    if len(rows) < FEW * _count(thread[rows]):
+    if len(rows) < FEW * _threads(thread[rows]):
         begin, finish = on_one_axis((thread[rows], start[rows]), (thread[rows], end[rows]))
         yield rows, begin, finish
         return
